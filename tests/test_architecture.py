@@ -314,7 +314,7 @@ NAMESAKES = {
     "Publish": "a publication: between brokers, and of a client",
     "Subscribe": "a subscription: between brokers, and of a client",
     "Subscription": "a row of a matcher, and what a client holds while it is subscribed; both are public",
-    "Told": "what there is to tell whom: of ranked subscriptions at a broker's desk, and of sequences and changes",
+    "Told": "what there is to tell whom: of ranked subscriptions at a broker's desk, of sequences and changes, and by the service",
     "Unsubscribe": "the end of a subscription: between brokers, and of a client",
 }
 """Names of classes that stand in several modules: the same thing in two protocols, or as two layers see it."""

@@ -15,6 +15,7 @@ from tests.service.world_disks import LogDisk, StateDisk
 
 if TYPE_CHECKING:
     from tamis.service.changes import Stored
+    from tamis.service.windows import WindowLimits
 
 ROOT = Principal("root", (), True)
 
@@ -36,9 +37,11 @@ def wanted(text: str) -> Wanted:
 class Drive:
     """A node whose outputs are carried out at once, unless a disk is said to be slow."""
 
-    def __init__(self, permissions: Permissions | None = None, **limits: Any) -> None:
+    def __init__(
+        self, permissions: Permissions | None = None, windows: WindowLimits | None = None, **limits: Any
+    ) -> None:
         self.permissions = permissions or Permissions({})
-        self.limits = NodeLimits(**limits)
+        self.limits, self.windows = NodeLimits(**limits), windows
         self.log, self.state = LogDisk(), StateDisk()
         self.is_log_slow = self.is_state_slow = False
         self.now = 1_000.0
@@ -57,6 +60,7 @@ class Drive:
             facts,
             now=self.now,
             limits=self.limits,
+            windows=self.windows,
         )
         self.node.remember(self.log.blocks)
         self.do(self.node.start())

@@ -108,6 +108,7 @@ def test_every_message_of_a_client_and_of_a_broker_has_an_example():
     options = {"since", "settle_s", "lease_s", "wanted", "in_s", "reason", "id"}
     assert set(FROM_CLIENT) == set(wire.FromClient.__struct_fields__) - options
     answers = {"since", "settled", "position", "positions", "known", "durable", "wanted", "effective", "id", "retry_s"}
+    answers |= {"remembering"}
     assert set(FROM_BROKER) == set(wire.FromBroker.__struct_fields__) - answers
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import asynccontextmanager, suppress
+from math import inf
 from random import Random
 
 import aiohttp
@@ -12,8 +13,13 @@ import pytest
 
 import tamis
 from tamis.service.client import backoff
+from tamis.service.cloud_events import record_of
+from tamis.service.log.sqlite import SqliteLog
+from tamis.service.positions import Position
+from tamis.standing import Standing
 from tests.lengths import so_many
 from tests.service.broker_processes import BrokerProcess, in_a_loop
+from tests.service.remembering import reference
 from tests.service.watching import Watch
 
 BROKEN = (aiohttp.ClientError, OSError, TimeoutError, asyncio.IncompleteReadError)
@@ -26,6 +32,14 @@ TEXTS = {
 }
 """What each subscriber wants; all of them but the listener are durable."""
 DURABLE = ("ann", "team", "stream", "poll")
+REMEMBERING = {
+    "best": "TOP 2 BY n DESC OVER 2 SECONDS WHERE kind = 3",
+    "pair": "SEQUENCE kind = 0 THEN kind = 4 WITHIN 2 SECONDS PER text",
+    "quiet": "SEQUENCE kind = 2 THEN NOT kind = 2 WITHIN 300 MILLISECONDS",
+    "once": "SEQUENCE kind = 1 THEN kind = 2 WITHIN 2 SECONDS TAKING EACH ONCE",
+    "odd": "CHANGE OF kind >= 3 PER text",
+}
+"""What the durable subscriber `mind` wants: it is all told of more than one event."""
 SOURCES = ("/socket/1", "/socket/2", "/batch", "/single")
 REPEATED_EVERY_S = 1.0
 """Deliveries of the durable subscribers come again if they are not done so soon."""
@@ -38,6 +52,10 @@ class Crowd:
         self.broker, self.session, self.watch = broker, session, Watch()
         self.chance = Random(seed)
         self.is_publishing = True
+        self.told: dict[str, set] = {}
+        """What `mind` was told, by position."""
+        self.repetitions = 0
+        self.since: dict[str, int] = {}
 
     def batch(self, source: str, first: int, count: int):
         """Return the next events of a publisher."""
@@ -111,6 +129,10 @@ class Crowd:
         for name in DURABLE:
             await self.insist("PUT", f"/subscribers/{name}", json={"wait_s": REPEATED_EVERY_S})
             await self.insist("PUT", f"/subscribers/{name}/subscriptions/all", json=TEXTS[name])
+        await self.insist("PUT", "/subscribers/mind", json={"wait_s": REPEATED_EVERY_S})
+        for key, text in REMEMBERING.items():
+            answer = await self.insist("PUT", f"/subscribers/mind/subscriptions/{key}", json={"where": text})
+            self.since[key] = int(answer["since"].rpartition("-")[2])
 
     async def consume_by_client(self) -> None:
         """Be `ann`: one durable consumer, by the library."""
@@ -167,6 +189,39 @@ class Crowd:
                 done = {"done": [delivery["at"] for delivery in taken["events"]]}
                 await self.insist("POST", "/subscribers/poll/done", json=done)
 
+    async def remember(self) -> None:
+        """Be `mind`: a durable consumer of what remembers earlier events."""
+        async with tamis.AsyncClient(self.broker.url, patience_s=600) as client:
+            async for event in client.subscribe(REMEMBERING, name="mind", credit=32):
+                told = {
+                    (each.key, tuple(run.at for run in each.run), round(each.at.timestamp() * 1e6), each.change)
+                    for each in event.told
+                }
+                if event.at in self.told:
+                    self.repetitions += 1
+                    assert event.is_again, f"{event.at} comes again, and is not marked"
+                    assert told == self.told[event.at], f"{event.at} tells something else when it comes again"
+                self.told[event.at] = told
+                if self.chance.random() < 0.9:  # the others come again
+                    await event.done()
+
+    def check_told(self, blocks: list) -> None:
+        """Compare what was told with what processors tell of the log, as it is on the disk."""
+        epoch = next(iter(self.told)).partition("-")[0]
+        expected: dict[str, set] = {}
+        for key, text in REMEMBERING.items():
+            processor = Standing()
+            for position, rows in reference(text, self.since[key], inf, blocks, record_of, processor).items():
+                for events, at_us, change in rows:
+                    is_run = text.startswith("SEQUENCE")
+                    run = tuple(Position.of(each).text(epoch) for each in events) if is_run else ()
+                    expected.setdefault(position.text(epoch), set()).add((key, run, at_us, change))
+        wrong = {at: (told, expected.get(at)) for at, told in self.told.items() if told != expected.get(at)}
+        assert not wrong, wrong
+        missing = expected.keys() - self.told.keys()
+        assert not missing, sorted(missing)[:5]
+        assert {key for told in self.told.values() for key, *_ in told} == REMEMBERING.keys()
+
     async def listen(self) -> None:
         """Be a listener: JSON lines, for as long as the connection lasts; what happens in between is lost to it."""
         connection = 0
@@ -183,6 +238,11 @@ class Crowd:
                                 self.watch.got(f"listener {connection}", delivery["at"], delivery["event"])
             await asyncio.sleep(0.05)
 
+    async def is_done(self, name: str) -> bool:
+        """Has a subscriber done everything up to the end of the log?"""
+        facts = await self.insist("GET", f"/subscribers/{name}")
+        return facts["state"] == "live" and not facts["unacknowledged"]
+
     # -- A run
 
     @asynccontextmanager
@@ -194,7 +254,7 @@ class Crowd:
                 consumers.create_task(work)
                 for work in (
                     self.consume_by_client(), self.consume_in_a_team(), self.consume_in_a_team(),
-                    self.consume_a_stream(), self.consume_by_polls(), self.listen(),
+                    self.consume_a_stream(), self.consume_by_polls(), self.listen(), self.remember(),
                 )
             ]  # fmt: skip
             async with asyncio.TaskGroup() as publishers:
@@ -209,6 +269,9 @@ class Crowd:
                 async with asyncio.timeout(100):
                     while any(self.watch.missing(name, TEXTS[name]) for name in DURABLE):
                         await asyncio.sleep(0.05)
+                    await asyncio.sleep(3.0)  # until nothing is due any more, for want of events
+                    while not await self.is_done("mind"):
+                        await asyncio.sleep(0.2)
             for task in consuming:
                 task.cancel()
 
@@ -238,6 +301,15 @@ async def server_sent(response):
             yield first, text[6:]
 
 
+def blocks_of(folder) -> list:
+    """Return the whole log of a broker that has ended."""
+    log = SqliteLog(folder / "data" / "log")
+    try:
+        return list(log.read(1, log.last))
+    finally:
+        log.close()
+
+
 async def run(forge, folder, seed: int, kills: int) -> None:
     broker = BrokerProcess(forge, folder, config='[log]\nsegment_bytes = "64kB"\n[logging]\nlevel = "error"\n')
     chance = Random(seed)
@@ -257,6 +329,11 @@ async def run(forge, folder, seed: int, kills: int) -> None:
                         await asyncio.to_thread(broker.kill)
                     await asyncio.to_thread(broker.start)
             await crowd.conclude()
+            await asyncio.to_thread(broker.kill)
+            crowd.check_told(blocks_of(folder))
+            print(
+                f"{len(crowd.told)} deliveries tell of several events, {crowd.repetitions} of them came again;", end=" "
+            )
             print(f"seed {seed}: {kills} kills, {len(crowd.watch.acknowledged)} events acknowledged,", end=" ")
             print({name: len(got) for name, got in crowd.watch.deliveries.items() if not name.startswith("listener")})
     finally:

@@ -189,6 +189,7 @@ def test_a_state_from_before_there_were_links_is_taken_over(tmp_path):
     path = tmp_path / "state.db"
     state = State(path, "k3f9")
     state.write([subscriber("ann")], is_urgent=True)
+    state._connection.execute("DROP TABLE resumes")
     state._connection.execute("DROP TABLE webhooks")
     state._connection.execute("DROP TABLE links")
     state._connection.execute("ALTER TABLE subscribers DROP COLUMN backoff_s")

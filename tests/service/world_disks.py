@@ -31,6 +31,7 @@ class StateModel:
         self.replays: dict = {}
         self.dead: dict = {}
         self.links: dict = {}
+        self.resumes: dict = {}
 
     def apply(self, change) -> None:
         match change:
@@ -39,6 +40,7 @@ class StateModel:
             case changes.SubscriberGone(name):
                 self.subscribers.pop(name, None)
                 self.floors.pop(name, None)
+                self.resumes.pop(name, None)
                 for rows in (self.subscriptions, self.replays, self.dead):
                     for key in [key for key in rows if key[0] == name]:
                         del rows[key]
@@ -51,6 +53,9 @@ class StateModel:
                 self.subscriptions[name, key, number] = change
             case changes.SubscriptionGone(name, key, number):
                 self.subscriptions.pop((name, key, number), None)
+            case changes.ResumeKept(name):
+                assert name in self.subscribers, f"a resume point of {name}, which is not kept"
+                self.resumes[name] = change
             case changes.ReplayKept(name, key, number):
                 assert (name, key, number) in self.subscriptions, f"a replay of {name}, {key}, which is not kept"
                 self.replays[name, key, number] = change
@@ -74,10 +79,11 @@ class StateModel:
         return Stored(
             tuple(self.subscribers.values()), tuple(self.floors.values()), tuple(self.subscriptions.values()),
             tuple(self.replays.values()), tuple(counts.items()), tuple(self.links.values()),
+            resumes=tuple(self.resumes.values()),
         )  # fmt: skip
 
     def is_empty(self) -> bool:
-        return not (self.subscribers or self.floors or self.subscriptions or self.replays or self.dead)
+        return not (self.subscribers or self.floors or self.subscriptions or self.replays or self.dead or self.resumes)
 
 
 class StateDisk:

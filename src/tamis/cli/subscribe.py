@@ -7,7 +7,7 @@ broker remembers what was not printed yet, and sends it next time.
 import json
 import sys
 from itertools import islice
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -19,7 +19,7 @@ from tamis.cli.output import mistakes_shown, show, to_complain, to_people, visib
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from tamis.service.client import BlockingDelivery, Gap
+    from tamis.service.client import BlockingDelivery, Gap, Told
 
 EXAMPLES = (
     Example(
@@ -84,11 +84,14 @@ def _say_hello(url: str, name: str | None) -> None:
 def _print(event: "BlockingDelivery", console: "Console", as_json: bool) -> None:
     if as_json:
         again = {"again": True} if event.is_again else {}
-        typer.echo(json.dumps({"at": event.at, "for": event.keys, **again, "event": event.cloud_event}))
+        reasons = {"told": [_told(each) for each in event.told]} if event.told else {}
+        typer.echo(json.dumps({"at": event.at, "for": event.keys, **again, **reasons, "event": event.cloud_event}))
         return
     data = json.dumps(event.data, ensure_ascii=False, default=repr)
     again_mark = (" again", "yellow") if event.is_again else ""
     line = Text.assemble((event.at, "dim"), " ", (visible(str(event.type)), "cyan"), again_mark, " ", visible(data))
+    for each in event.told:
+        line.append(f" ({_in_words(each)})", "magenta")
     show(console, line, below="    ")
     sys.stdout.flush()
 
@@ -96,3 +99,23 @@ def _print(event: "BlockingDelivery", console: "Console", as_json: bool) -> None
 def _tell_of_gap(gap: "Gap") -> None:
     facts = ", ".join(f"{name} {value}" for name, value in gap.facts.items())
     show(to_complain(), Text.assemble(("! ", "bold yellow"), f"events are missing here: {visible(facts)}"), below="  ")
+
+
+def _told(told: "Told") -> dict[str, Any]:
+    """Return what a subscription has to tell that remembers earlier events, as JSON has it."""
+    content: dict[str, Any] = {"key": told.key, "kind": told.kind, "at": told.at.isoformat()}
+    if told.change is not None:
+        content["change"] = told.change
+    if told.rank is not None:
+        content["rank"] = told.rank
+    if told.run:
+        content |= {"run": [each.at for each in told.run], "events": [each.cloud_event for each in told.run]}
+    return content
+
+
+def _in_words(told: "Told") -> str:
+    if told.kind == "ranked":
+        return "among the best" if told.rank is None else f"number {told.rank}"
+    if told.kind == "change":
+        return "begins" if told.change else "ends"
+    return f"a sequence of {len(told.run)}" if len(told.run) > 1 else "nothing followed"

@@ -30,7 +30,20 @@ FROM_CLIENT: dict[str, Any] = {
 FROM_BROKER: dict[str, Any] = {
     "welcome": {"welcome": {"broker": "tamis", "epoch": "k3f9", "at": "k3f9-812", "limits": {"credit": 256}}},
     "ok": {"ok": 3, "position": "k3f9-814", "positions": ["k3f9-813", "k3f9-814"], "known": 0, "durable": True},
-    "events": {"events": [{"at": "k3f9-813", "for": ["cheap"], "event": OFFER}]},
+    "events": {
+        "events": [
+            {"at": "k3f9-813", "for": ["cheap"], "event": OFFER},
+            {
+                "at": "k3f9-815.813",
+                "for": ["best", "high"],
+                "told": [
+                    {"key": "best", "kind": "ranked", "at": "2026-03-01T12:00:00Z", "rank": 1},
+                    {"key": "high", "kind": "change", "at": "2026-03-01T12:00:00Z", "change": True},
+                ],
+                "event": OFFER,
+            },
+        ]
+    },
     "gap": {"gap": {"first": "k3f9-1", "last": "k3f9-90", "reason": "retention"}},
     "caught_up": {"caught_up": "k3f9-812"},
     "error": {"error": {"title": "The filter has no meaning", "status": 400, "detail": "…"}, "id": 1},

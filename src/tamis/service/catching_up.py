@@ -12,9 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from tamis.service.log.base import LATE, PASSED_ON, Gap, is_rerouted, rerouted_part
 from tamis.service.messages import Delivery, Lost
 from tamis.service.positions import Position
+from tamis.service.standing import TIME, NeededEvent
 from tamis.service.subscribers import Loss
 
 if TYPE_CHECKING:
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
     from tamis.routing.wanted import GroupMatches
     from tamis.service.interest import CloseInterest, Hits, Interest, PastVersions
     from tamis.service.log.base import Block
+    from tamis.service.standing import DueDelivery, StandingHost
     from tamis.service.subscribers import Replay, Subscriber
 
 WINDOW = 256
@@ -94,14 +98,16 @@ class Window:
         past: PastVersions,
         subscribers: Sequence[Subscriber],
         repetitions: Set[int] = frozenset(),
+        new_host: Callable[[Subscriber], StandingHost] | None = None,
         onward: Callable[[GroupMatches, bytes, Set[str], Sequence[Mapping[str, Any]]], Hits] | None = None,
     ) -> None:
+        self._blocks, self._new_host = blocks, new_host
         self._first = first  # whoever turns to a replay that begins before comes back in another window
         self._positions = [position for block in blocks for position in range(block.first, block.last + 1)]
         self._bodies = [body for block in blocks for body in block.events]
         self._flags = flags = b"".join(block.flags for block in blocks)
         fitting = [read_record(body, flag) for body, flag in zip(self._bodies, flags, strict=True)]
-        records = [{} if record is None else record for record in fitting]
+        self._records = records = [{} if record is None else record for record in fitting]
         misfits = {position for position, record in zip(self._positions, fitting, strict=True) if record is None}
         names = {subscriber.name for subscriber in subscribers}
         self._left_out = repetitions | misfits if misfits else repetitions
@@ -111,7 +117,7 @@ class Window:
         else:
             is_close = close.suits(subscribers, interest.subscription_count)
             self._hits = close.hits(records, subscribers) if is_close else interest.hits(records, names)
-        self._past_hits: Hits = past.hits(records, self._positions, names)
+        self._past_hits, self._past_needed = past.hits(records, self._positions, names)
 
     @property
     def delivery_count(self) -> int:
@@ -123,9 +129,12 @@ class Window:
         while self._first <= subscriber.next_event <= through and not subscriber.is_held and not is_full(subscriber):
             first, until = subscriber.next_event, min(through, subscriber.reads_until(head))
             replay = subscriber.replay
+            if replay is None and subscriber.stateful:
+                subscriber.advance(self._look_with_memory(subscriber, first, until, is_full))
+                continue
             for index, keys in self._of(subscriber, replay, first, until):
                 event = self._positions[index]
-                if event in self._left_out or (is_rerouted(self._flags[index]) and not subscriber.is_neighbour):
+                if not self._is_for(subscriber, index):
                     continue
                 position = Position.of(event) if replay is None else replay.position(event)
                 flags = self._flags[index] & PASSED_ON | rerouted_part(self._flags[index])
@@ -136,6 +145,76 @@ class Window:
             subscriber.advance(max(until, first - 1))
             if replay is None and until < first:
                 return
+
+    def _is_for(self, subscriber: Subscriber, index: int) -> bool:
+        """Is an event for a subscriber at all, whatever it wants? No neighbour is told what time it is."""
+        flag = self._flags[index]
+        if self._positions[index] in self._left_out or flag == TIME:
+            return False
+        return subscriber.is_neighbour or not is_rerouted(flag)
+
+    def _look_with_memory(
+        self, subscriber: Subscriber, first: int, until: int, is_full: Callable[[Subscriber], bool]
+    ) -> int:
+        """Give a subscriber that remembers earlier events what it wants; return up to where it took it.
+
+        Its host takes a block when everything before the block's last event has been offered: what it tells has the
+        position of that event.
+        """
+        if subscriber.host is None:
+            assert self._new_host is not None
+            subscriber.host = self._new_host(subscriber)
+        plain, needed = self._needs(subscriber)
+        start = 0
+        for block in self._blocks:
+            indices = range(start, start + len(block.events))
+            start = indices.stop
+            if block.last < first or block.first > until:
+                continue
+            for index in indices[:-1]:
+                if index in plain and first <= self._positions[index] <= until:
+                    self._offer(subscriber, self._delivery(index, plain[index]))
+                    if is_full(subscriber):
+                        return self._positions[index]
+            if block.last > until:
+                continue
+            candidates = [
+                NeededEvent(self._positions[index], self._records[index], self._bodies[index], needed[index])
+                for index in indices
+                if index in needed
+            ]
+            due = subscriber.host.take(block, candidates, subscriber.stateful, subscriber.stateful_changes)
+            last = self._delivery(indices[-1], plain[indices[-1]]) if indices[-1] in plain else None
+            for delivery in together(due, last, block.last):
+                self._offer(subscriber, delivery)
+            if is_full(subscriber):
+                return block.last
+        return until
+
+    def _offer(self, subscriber: Subscriber, delivery: Delivery) -> None:
+        """Offer what was found, unless it was found before and a new host only comes by once more."""
+        if delivery.position > subscriber.passed:
+            subscriber.deliveries.offer(delivery)
+
+    def _delivery(self, index: int, keys: Sequence[str]) -> Delivery:
+        flags = self._flags[index] & PASSED_ON
+        position = Position.of(self._positions[index])
+        return Delivery(position, tuple(keys), self._bodies[index], bool(flags & LATE), flags)
+
+    def _needs(self, subscriber: Subscriber) -> tuple[dict[int, list[str]], dict[int, list[str]]]:
+        """Return by index the keys of conditions that want an event, and of what remembers earlier events."""
+        plain: dict[int, list[str]] = {}
+        needed: dict[int, list[str]] = {}
+        current = subscriber.subscriptions
+        for index, keys in self._hits.get(subscriber.name, ()):
+            for key in keys:
+                if current[key].since < self._positions[index] and self._is_for(subscriber, index):
+                    (needed if current[key].is_stateful else plain).setdefault(index, []).append(key)
+        for hits, by_index in ((self._past_hits, plain), (self._past_needed, needed)):
+            for index, keys in hits.get(subscriber.name, ()):
+                if self._is_for(subscriber, index):
+                    by_index.setdefault(index, []).extend(keys)
+        return plain, needed
 
     def _of(
         self, subscriber: Subscriber, replay: Replay | None, first: int, until: int
@@ -161,3 +240,16 @@ class Window:
                 if first <= self._positions[index] <= until:
                     by_index.setdefault(index, []).extend(keys)
         return [(index, tuple(by_index[index])) for index in sorted(by_index)]
+
+
+def together(due: Sequence[DueDelivery], plain: Delivery | None, head: int) -> list[Delivery]:
+    """Return the deliveries of a block's end in order: what was told with it, and its last event if that is wanted."""
+    deliveries = []
+    for event, body, tellings in due:
+        keys = tuple(dict.fromkeys(each.key for each in tellings))
+        if plain is not None and event == head:
+            deliveries.append(msgspec.structs.replace(plain, keys=(*plain.keys, *keys), told=tellings))
+            plain = None
+        else:
+            deliveries.append(Delivery(Position(head, event), keys, body, told=tellings))
+    return deliveries if plain is None else [*deliveries, plain]

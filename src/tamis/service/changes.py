@@ -79,6 +79,17 @@ class LeaseKept(msgspec.Struct, frozen=True):
     ends_us: int
 
 
+class ResumeKept(msgspec.Struct, frozen=True):
+    """What a subscriber's subscriptions remember of earlier events is found again by going through the log from here.
+
+    `states` is what cannot be found so.
+    """
+
+    subscriber: str
+    at: int
+    states: bytes = b""
+
+
 class ReplayKept(msgspec.Struct, frozen=True):
     """A subscription also wants the events from `first` up to `since`, where it was made; until they are done."""
 
@@ -158,7 +169,8 @@ class LinkGone(msgspec.Struct, frozen=True):
 
 Change: TypeAlias = (
     SubscriberKept | SubscriberGone | FloorKept | SubscriptionKept | SubscriptionGone | ReplayKept | ReplayGone |
-    Buried
+    ResumeKept
+    | Buried
     | Exhumed | LeaseKept | LinkKept | LinkGone | WebhookKept | WebhookGone
 )  # fmt: skip
 
@@ -174,3 +186,4 @@ class Stored(msgspec.Struct, frozen=True):
     links: tuple[LinkKept, ...] = ()
     leases: tuple[LeaseKept, ...] = ()
     webhooks: tuple[WebhookKept, ...] = ()
+    resumes: tuple[ResumeKept, ...] = ()

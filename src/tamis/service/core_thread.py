@@ -18,7 +18,7 @@ import logging
 import math
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any
@@ -46,6 +46,7 @@ from tamis.service.messages import (
     Take,
     Unsubscribe,
 )
+from tamis.service.standing import kind_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -419,12 +420,15 @@ class Core:
         figures, node = self.figures, self._node
         states = {"live": 0, "behind": 0, "far": 0}
         waiting = subscriptions = 0
+        kinds = Counter(dict.fromkeys(("ranked", "sequence", "change"), 0))
         for subscriber in node.roster:
             states[subscriber.state] += 1
             waiting += subscriber.deliveries.queue_count
             subscriptions += len(subscriber.subscriptions)
+            kinds.update(kind_of(each.effective) for each in subscriber.stateful.values() if not each.until)
         figures.subscribers.update({state: count - figures.subscribers[state] for state, count in states.items()})
         figures.behind_events, figures.subscriptions = waiting, subscriptions
+        figures.remembering, figures.told = kinds, node.dispatcher.told.copy()
         figures.events_taken["link"] = node.counts["relayed"]
         figures.events_taken["client"] = node.counts["taken"] - node.counts["relayed"]
         figures.events_known = node.counts["known"]

@@ -16,6 +16,8 @@ from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from tamis.service.messages import DeliveryFacts
 from tamis.service.positions import START, Position
 
@@ -103,7 +105,11 @@ class InFlight:
 
     def drop_between(self, first: int, last: int) -> None:
         """Forget what was found of events from `first` to `last`: they were not written."""
-        kept = [each for each in self._queue if not first <= each.position.event <= last]
+        kept = [
+            each
+            for each in self._queue
+            if not (first <= each.position.event <= last or first <= each.decided_at <= last)
+        ]
         self._queue, self._queue_bytes = deque(kept), sum(len(each.body) for each in kept)
 
     def drop_key(self, key: str) -> list[Sent]:
@@ -139,7 +145,7 @@ class InFlight:
             heappop(self._again_order)
         if self._again_order and self._again_order[0][0] <= now:
             return self._again[self._again_order[0][1]]
-        if not self._queue or self._queue[0].position.event > logged or now < self._blocked_until_s:
+        if not self._queue or self._queue[0].decided_at > logged or now < self._blocked_until_s:
             return None
         return Sent(self._queue[0], 0, self._attempts.get(self._queue[0].position, 0), 0.0)
 
@@ -361,9 +367,9 @@ class InFlight:
 
 
 def _as_repetition(delivery: Delivery) -> Delivery:
-    return type(delivery)(delivery.position, delivery.keys, delivery.body, True, delivery.flags)
+    return msgspec.structs.replace(delivery, is_again=True)
 
 
 def _without(delivery: Delivery, key: str) -> Delivery:
     keys = tuple(other for other in delivery.keys if other != key)
-    return type(delivery)(delivery.position, keys, delivery.body, delivery.is_again, delivery.flags)
+    return msgspec.structs.replace(delivery, keys=keys, told=tuple(each for each in delivery.told if each.key != key))

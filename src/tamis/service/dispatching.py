@@ -7,6 +7,7 @@ subscriber whom nobody consumes is rewound to its floor and takes no memory.
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from tamis.service.changes import Buried, Change, Exhumed, FloorKept
@@ -53,6 +54,8 @@ class Dispatcher:
         """Whose floor may have moved since it was kept."""
         self._buried: list[Change] = []
         """Dead letters that are to be kept: what was due to be sent once too often."""
+        self.told: Counter[str] = Counter()
+        """What was told by subscriptions that remember earlier events, by their kind."""
         self.counts = {"sent": 0, "again": 0, "done": 0, "dead": 0, "lost": 0}
 
     # -- Consumers
@@ -158,6 +161,7 @@ class Dispatcher:
         consumer.sent_through = max(position, after)
         consumer.use(len(chosen.delivery.body))
         self.counts["sent"] += 1
+        self.told.update(each.kind for each in chosen.delivery.told)
         if not consumer.acknowledges:
             return subscriber.deliveries.stream(chosen)
         due_s = now + subscriber.settings.wait_s

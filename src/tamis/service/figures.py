@@ -94,6 +94,8 @@ FIGURES = (
     Figure("subscribers", "gauge", "state", "Subscribers: live, behind or far."),
     Figure("behind_events", "gauge", "", "Positions that wait in memory for subscribers."),
     Figure("subscriptions", "gauge", "", "Subscriptions in force."),
+    Figure("remembering", "gauge", "kind", "Subscriptions that remember earlier events: ranked, sequence, change."),
+    Figure("told", "counter", "kind", "What such subscriptions have told, repetitions included."),
     Figure("open_subscriptions", "gauge", "", "Subscriptions that are not compiled yet."),
     Figure("connections", "gauge", "", "Open connections."),
     Figure("link_up", "gauge", "link", "1 if a neighbour is connected and both have met."),
@@ -132,6 +134,8 @@ class Figures:
         self.subscribers: Counter[str] = Counter()
         self.behind_events = 0
         self.subscriptions = 0
+        self.remembering: Counter[str] = Counter()
+        self.told: Counter[str] = Counter()
         self.open_subscriptions = 0
         self.connections = 0
         self.link_up: Counter[str] = Counter()

@@ -7,14 +7,16 @@ subscriptions of the old one says which, and the operator decides.
 
 from __future__ import annotations
 
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from tamis.errors import UnknownFunctionError
 from tamis.language.expressions import postorder
 from tamis.language.functions import hosted_in
-from tamis.language.parser import parse
 from tamis.service.errors import SettingsError
 from tamis.service.permissions import EFFECTIVE_LIMITS
+from tamis.service.standing import expressions_of
+from tamis.standing.subscriptions import parse_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,8 +31,10 @@ def demand_functions(stored: Stored, before: Mapping[str, int], functions: Funct
         if not any(name in row.effective.lower() for name in before):
             continue  # most call none, and need not be read for that
         try:
-            called = hosted_in(postorder(parse(row.effective, limits=EFFECTIVE_LIMITS, functions=functions)))
-            for name in called:
+            with functions.in_use():
+                subscription = parse_subscription(row.effective, limits=EFFECTIVE_LIMITS)
+            parts = chain.from_iterable(map(postorder, expressions_of(subscription)))
+            for name in hosted_in(parts):
                 if name in before:
                     functions.hosted(f"{name}@{before[name]}")
         except UnknownFunctionError as error:

@@ -146,7 +146,7 @@ class PastVersions:
         """Keep a version of a subscriber's subscription."""
         self._versions[self._next] = name, version
         self._numbers[name, version.key, version.number] = self._next
-        self._matcher.add(self._next, version.effective)
+        self._matcher.add(self._next, version.filter)
         self._next += 1
 
     def remove(self, name: str, version: Version) -> None:
@@ -155,17 +155,23 @@ class PastVersions:
         del self._versions[number]
         self._matcher.remove(number)
 
-    def hits(self, records: Sequence[Mapping[str, Any]], positions: Sequence[int], names: Set[str]) -> Hits:
-        """Return what old versions want of events at these positions, each of the events that it counts for."""
+    def hits(
+        self, records: Sequence[Mapping[str, Any]], positions: Sequence[int], names: Set[str]
+    ) -> tuple[Hits, Hits]:
+        """Return what old versions want of events at these positions, each of the events that it counts for.
+
+        First what conditions want, then what others need to see that remember earlier events.
+        """
         hits: Hits = {}
+        needed: Hits = {}
         if not self._versions:
-            return hits
+            return hits, needed
         matches = self._matcher.match_shortcut_batch(records)
         for index, number in zip(matches.events.tolist(), matches.subscriptions.tolist(), strict=True):
             name, version = self._versions[number]
             if name in names and version.counts_for(positions[index]):
-                _add(hits, name, index, version.key)
-        return hits
+                _add(needed if version.is_stateful else hits, name, index, version.key)
+        return hits, needed
 
 
 class CloseInterest:
@@ -196,7 +202,7 @@ class CloseInterest:
             self._versions = [(name, version) for name in current for version in current[name].values()]
             self._known = asked
             self._matcher = Matcher(schema=self._schema)
-            self._matcher.add_many({number: each.effective for number, (_, each) in enumerate(self._versions)})
+            self._matcher.add_many({number: each.filter for number, (_, each) in enumerate(self._versions)})
         hits: Hits = {}
         matches = self._matcher.match_shortcut_batch(records)
         for index, number in zip(matches.events.tolist(), matches.subscriptions.tolist(), strict=True):

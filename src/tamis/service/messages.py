@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from tamis.language.expressions import Expression
 from tamis.service.changes import Change, WebhookKept
 from tamis.service.errors import ServiceError
 from tamis.service.log.base import Block, Gap
@@ -80,7 +79,8 @@ class Wanted(Message, frozen=True):
     """A subscription: the text that its owner wrote, and what it says."""
 
     text: str
-    filter: Expression
+    filter: Any
+    """A condition, or what remembers earlier events: a `Ranked`, a `Sequence` or a `Change`."""
 
 
 class Subscribe(Message, frozen=True):
@@ -288,6 +288,8 @@ class Subscribed(Message, frozen=True):
     """What is matched, by key: the text, restricted to what the principal may receive."""
     is_settled: bool = True
     """Whether every broker that has to know of them does."""
+    remembering: tuple[str, ...] = ()
+    """The keys of those that remember earlier events."""
 
     def as_settled(self, is_settled: bool) -> Subscribed:
         """Return the same answer with what is known now of neighbours."""
@@ -351,6 +353,25 @@ class Attached(Message, frozen=True):
     floor: Position
 
 
+class Told(Message, frozen=True):
+    """What a subscription that remembers earlier events has to tell."""
+
+    key: str
+    """Of the subscription."""
+    kind: str
+    """`ranked`, `sequence` or `change`."""
+    at_us: int
+    """When there was something to tell: an event came, or the time for it had passed."""
+    events: tuple[int, ...]
+    """The positions of the events: one for each step of a sequence, else a single one."""
+    bodies: tuple[bytes, ...] = ()
+    """The events of a sequence, as JSON."""
+    change: bool | None = None
+    """Of a change: whether the condition became true, or ceased to be."""
+    rank: int | None = None
+    """Of a ranked subscription: the place of the event among the best, if others have not driven it out at once."""
+
+
 class Delivery(Message, frozen=True):
     """An event for a subscriber."""
 
@@ -363,6 +384,13 @@ class Delivery(Message, frozen=True):
     """Whether it may have been delivered before."""
     flags: int = 0
     """What a neighbour has to know of it."""
+    told: tuple[Told, ...] = ()
+    """What subscriptions say of it that remember earlier events."""
+
+    @property
+    def decided_at(self) -> int:
+        """Up to where the log must be on disk before it may go out."""
+        return self.position.head if self.told else self.position.event
 
 
 class Deliveries(Message, frozen=True):
@@ -417,8 +445,8 @@ class VersionFacts(Message, frozen=True):
 
     key: str
     text: str
-    asked: Expression
-    effective: Expression
+    asked: Any
+    effective: Any
     since: int
     until: int
     """0 while it is in force."""

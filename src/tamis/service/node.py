@@ -21,10 +21,11 @@ import msgspec
 
 from tamis.errors import EventError
 from tamis.service import event_keys, unwanted
-from tamis.service.catching_up import Stride, Window, lowest_event, skipped
-from tamis.service.changes import WebhookGone
+from tamis.service.catching_up import Stride, Window, lowest_event, skipped, together
+from tamis.service.changes import ResumeKept, WebhookGone
 from tamis.service.dispatching import Dispatcher
 from tamis.service.errors import (
+    BadRequestError,
     ConflictError,
     ForbiddenError,
     MisfitError,
@@ -91,7 +92,9 @@ from tamis.service.messages import (
 from tamis.service.positions import Position
 from tamis.service.recent import Recent
 from tamis.service.roster import Roster, highest_position
-from tamis.service.subscribers import PAIR_BYTES
+from tamis.service.standing import TIME, TIME_EVENT, NeededEvent, Resume, StandingHost, is_stateful
+from tamis.service.subscribers import PAIR_BYTES, looked_of
+from tamis.service.windows import WindowLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -164,6 +167,7 @@ class Node:
         limits: NodeLimits | None = None,
         life: str = "",
         reroute_after_s: float | None = None,
+        windows: WindowLimits | None = None,
     ) -> None:
         self.limits = limits or NodeLimits()
         self._block_positions = log.block_positions
@@ -173,17 +177,23 @@ class Node:
         self.gate = Gate(logged=self._end_of(log.last))
         ceiling = max(event_keys.CEILING, 2 * self.limits.keys)
         self.keys = EventKeys(self.limits.keys, self.limits.keys_s, ceiling)
-        self.roster = Roster(broker, schema, permissions, self.limits.subscriptions, self.limits.subscribers)
+        self._windows = msgspec.structs.replace(windows or WindowLimits(), is_shared=log.is_shared)
+        self.roster = Roster(
+            broker, schema, permissions, self.limits.subscriptions, self.limits.subscribers, self._windows
+        )
         self.dispatcher = Dispatcher(self.gate)
         self._broker, self._schema, self._read_record = broker, schema, read_record
         self._interest = Interest(broker)
         self._close_interest = CloseInterest(schema)
         self._stride = Stride()
         self._is_shared, self.is_durable, self._gaps = log.is_shared, log.is_durable, log.gaps
-        self._time_us = log.time_us
+        self._time_us = log.time_us + 1 if log.time_us else 0
+        """When the next block is taken, at the earliest: what was told at a time can have no event of that time."""
         self._recent = Recent(self.limits.recent_bytes, log.last)
         self._live: dict[str, Subscriber] = {}
         self._behind: dict[str, Subscriber] = {}
+        self._remembering: dict[str, Subscriber] = {}
+        """Those that are live and have subscriptions that remember earlier events."""
         self._touched: deque[tuple[int, list[Subscriber]]] = deque()
         """Who was found something in blocks that are not on disk, by their last positions."""
         self._kept_count = self._urgent_count = 0
@@ -268,7 +278,9 @@ class Node:
         for subscriber in self._everybody():
             if subscriber.is_durable:
                 floor = subscriber.floor(self.gate.logged)
-                lowest.append(floor.event + 1 if floor.head == floor.event else floor.head)
+                lowest.append(looked_of(floor) + 1)
+                if subscriber.stateful:
+                    lowest.append(subscriber.stateful_from + 1)
                 lowest += [
                     max(replay.first, floor.event + 1) if floor.head == replay.since + 1 else replay.first
                     for replay in (*subscriber.replays, *subscriber.ending)
@@ -306,6 +318,7 @@ class Node:
             case Unsubscribe(number, name, keys):
                 subscriber = self.roster.named(name, session.principal)
                 changes = self.roster.unsubscribe(subscriber, keys, now)
+                self._note_memory(subscriber)
                 return self.keep_all(changes, session, Accepted(number)) + self.sent(subscriber, now)
             case Configure(number, name, settings):
                 subscriber, changes = self.roster.made(name, session.principal, True, self.head, settings)
@@ -408,6 +421,13 @@ class Node:
         known = roster.subscribers.get(request.subscriber)
         effective = roster.checked(known, request.subscriptions, principal)
         versions = {} if known is None else {key: each.number for key, each in known.subscriptions.items()}
+        if request.replay_from and (
+            stateful := [key for key, each in request.subscriptions.items() if is_stateful(each.filter)]
+        ):
+            raise BadRequestError(
+                f"the subscription {stateful[0]!r} remembers events from now on, and has no past",
+                "a subscription without 'from', or conditions",
+            )
         is_replay = 0 < request.replay_from <= self.head and bool(request.subscriptions)
         if is_replay and known is not None and roster.is_replaying(known, request, effective, self.head):
             is_replay = False  # somebody who had no answer asks once more
@@ -428,6 +448,7 @@ class Node:
             others = tuple(key for key in subscriber.subscriptions if key not in request.subscriptions)
             if others:
                 changes += roster.unsubscribe(subscriber, others, now)
+        self._note_memory(subscriber)
         if is_replay:
             self._last_replay = subscriber.last_replay = since
             self._leave_live(subscriber)
@@ -439,6 +460,7 @@ class Node:
             since,
             any(key not in versions or versions[key] != subscriber.subscriptions[key].number for key in effective),
             {key: str(expression) for key, expression in effective.items()},
+            remembering=tuple(key for key, subscription in effective.items() if is_stateful(subscription)),
         )
         if not self.neighbours:
             outputs = self.keep_all(changes, session, answer)
@@ -467,6 +489,7 @@ class Node:
         """
         outputs = self._keep(self.roster.permit(permissions, self.head, now))
         for subscriber in list(self.roster):
+            self._note_memory(subscriber)
             outputs += self._part(subscriber, now)
         return outputs + self._told(now)
 
@@ -545,6 +568,7 @@ class Node:
         elif self._is_at_head(subscriber) and not self._is_full(subscriber):
             subscriber.is_live = True
             self._live[name] = subscriber
+            self._note_memory(subscriber)
             self._interest.follow(name)
             self._behind.pop(name, None)
         else:
@@ -561,8 +585,21 @@ class Node:
             group.pop(subscriber.name, None)
 
     def _unfollow(self, name: str) -> None:
+        self._remembering.pop(name, None)
         if self._live.pop(name, None) is not None:
             self._interest.leave(name)
+
+    def _note_memory(self, subscriber: Subscriber) -> None:
+        """See to it that a live subscriber which remembers earlier events has a host that takes new ones."""
+        if subscriber.is_live and subscriber.stateful:
+            subscriber.host = subscriber.host or self._new_host(subscriber)
+            self._remembering[subscriber.name] = subscriber
+        else:
+            self._remembering.pop(subscriber.name, None)
+
+    def _new_host(self, subscriber: Subscriber) -> StandingHost:
+        resume = subscriber.resume or Resume(0)
+        return StandingHost(resume, self._schema, self._broker.functions, self._windows.mark_every_s)
 
     def _leave_live(self, subscriber: Subscriber) -> None:
         if subscriber.is_live:
@@ -637,6 +674,7 @@ class Node:
         if not self._is_shared and unwanted.is_asked_for(self._broker) and self.neighbours.are_filtered:
             group = unwanted.marked(group, sources, self._interest)
         self._time_us = max(self._time_us, int(now * 1e6))
+        self._leave_room()
         block = Block(
             0 if self._is_shared else self.head + 1,
             self._time_us,
@@ -652,6 +690,11 @@ class Node:
         self._note_relayed(relayed, range(block.first, block.last + 1))
         return outputs
 
+    def _leave_room(self) -> None:
+        """Give the position behind a replay to no event: with it go the deliveries of the replay."""
+        if self.head == self._last_replay and any(each.stateful for each in self.roster):
+            self.head += 1
+
     def relay_again(self, events: Sequence[tuple[bytes, int]], source: Neighbour, now: float) -> list[Output]:
         """Take events of the log once more, for neighbours but the source alone: those behind it are elsewhere now."""
         records, bodies, flags = [], [], []
@@ -664,6 +707,7 @@ class Node:
         if not records:
             return []
         self._time_us = max(self._time_us, int(now * 1e6))
+        self._leave_room()
         block = Block(self.head + 1, self._time_us, tuple(bodies), bytes(flags))
         self._unmatched = block, records, [], [source.peer] * len(records)
         return [Append(block), *self.match_taken(now)]
@@ -746,14 +790,21 @@ class Node:
         self.counts["taken"] += len(records)
         self.counts["relayed"] += sum(map(bool, sources))
         touched = []
-        for name, of_name in hits.items():
-            subscriber = self._live[name]
-            for index, keys in of_name:
-                number = block.first + index
-                if number not in self._repetitions and not is_rerouted(block.flags[index]):
-                    is_late = bool(block.flags[index] & LATE)
-                    delivery = Delivery(Position.of(number), tuple(keys), block.events[index], is_late)
-                    subscriber.deliveries.offer(delivery)
+        for name in (*hits, *(name for name in self._remembering if name not in hits)):
+            subscriber, of_name = self._live[name], hits.get(name, ())
+            deliveries = [
+                Delivery(
+                    Position.of(block.first + index), tuple(keys), block.events[index], bool(block.flags[index] & LATE)
+                )
+                for index, keys in of_name
+                if block.first + index not in self._repetitions and not is_rerouted(block.flags[index])
+            ]
+            if subscriber.stateful:
+                deliveries = self._remembered(subscriber, block, records, deliveries)
+                if not deliveries:
+                    continue
+            for delivery in deliveries:
+                subscriber.deliveries.offer(delivery)
             touched.append(subscriber)
             if self._is_full(subscriber):
                 outputs += self.sent(subscriber, now)
@@ -766,6 +817,28 @@ class Node:
         self._touched.append((block.last, touched))
         self._relieve()
         return wanted
+
+    def _remembered(
+        self,
+        subscriber: Subscriber,
+        block: Block,
+        records: Sequence[Mapping[str, Any]],
+        wanted: Sequence[Delivery],
+    ) -> list[Delivery]:
+        """Let the host of a subscriber take a block; return what is delivered because of that, and to conditions."""
+        assert subscriber.host is not None
+        candidates: list[NeededEvent] = []
+        plain: list[Delivery] = []
+        for delivery in wanted:
+            needed = [key for key in delivery.keys if subscriber.subscriptions[key].is_stateful]
+            if needed:
+                position = delivery.position.event
+                candidates.append(NeededEvent(position, records[position - block.first], delivery.body, needed))
+            if rest := tuple(key for key in delivery.keys if key not in needed):
+                plain.append(msgspec.structs.replace(delivery, keys=rest) if needed else delivery)
+        due = subscriber.host.take(block, candidates, subscriber.stateful, subscriber.stateful_changes)
+        last = plain.pop() if plain and plain[-1].position.event == block.last else None
+        return [*plain, *together(due, last, block.last)]
 
     def _relieve(self) -> None:
         """Let subscribers whose consumers take nothing go far, those furthest behind first, if memory is short.
@@ -864,6 +937,8 @@ class Node:
         self._recent.remove(block.first)
         for subscriber in self._everybody():
             subscriber.deliveries.drop_between(block.first, block.last)
+            if subscriber.host is not None:  # which has taken what was not written
+                self._begin_anew(subscriber)
 
         outputs = self.neighbours.not_written(block.first, block.last, now)
         for output in self.gate.withdraw(lambda output: _speaks_of(output, block)):
@@ -871,6 +946,12 @@ class Node:
             assert isinstance(output.answer, Published)
             outputs.append(Say(output.session, Refused(output.answer.request, error)))
         return outputs
+
+    def _begin_anew(self, subscriber: Subscriber) -> None:
+        """Let what a subscriber remembers be found again from the log."""
+        self._leave_live(subscriber)
+        subscriber.host = None
+        subscriber.looked = min(subscriber.looked, subscriber.stateful_from)
 
     def appended(self, parts: Sequence[Block]) -> list[Output]:
         """A shared log has given the oldest block that waits its positions; return the answers to its publishers.
@@ -1032,6 +1113,7 @@ class Node:
             self.roster.past,
             here,
             self._repetitions,
+            self._new_host,
             onward,
         )
         self._stride.adapt(self.counts["taken"], window.delivery_count)
@@ -1061,8 +1143,10 @@ class Node:
             ended, kept = self.roster.end_leases(now)
             changes += kept
             for subscriber in ended:
+                self._note_memory(subscriber)
                 outputs += self.sent(subscriber, now)
         outputs += self._keep(changes)
+        outputs += self._pass_time(now)
         self._relieve()
         if not 0 <= now - self._floors_at_s < FLOORS_EVERY_S:  # a clock may also be set back
             self._floors_at_s = now
@@ -1075,6 +1159,28 @@ class Node:
             outputs += self._told(now) + self.neighbours.tick(now)
         return outputs
 
+    def _pass_time(self, now: float) -> list[Output]:
+        """Tell what is due although nothing comes, with a block that says what time it is.
+
+        So what is told depends on the log alone, and after a restart it is told just the same.
+        """
+        if not self._remembering or 0 <= now - self._full_at_s < FULL_PAUSE_S:
+            return []
+        now_us = max(self._time_us, int(now * 1e6))
+        due = [each for each in self._remembering.values() if each.host is not None and each.host.due <= now_us / 1e6]
+        if not due:
+            return []
+        has_told = [each.host.pass_time(now_us) for each in due if each.host is not None]
+        self._time_us = now_us + 1
+        if not any(has_told):
+            return []
+        self._leave_room()
+        block = Block(self.head + 1, now_us, (TIME_EVENT,), bytes((TIME,)))
+        outputs: list[Output] = [Append(block)]
+        self._found(block, [{}], now, outputs)
+        self.counts["taken"] -= 1
+        return outputs
+
     def _floors(self) -> list[Output]:
         """Return what is to be kept of how far everybody has come."""
         dirty = list(self.dispatcher.dirty.values())
@@ -1082,6 +1188,12 @@ class Node:
         for subscriber in dirty:
             if subscriber.past or subscriber.ending:
                 changes += self.roster.done_with(subscriber, subscriber.kept_floor(self.gate.logged))
+            if subscriber.host is not None:
+                through = looked_of(subscriber.kept_floor(self.gate.logged))
+                resume = subscriber.host.resume_behind(through, subscriber.stateful)
+                if resume is not None:
+                    subscriber.resume = resume
+                    changes += [ResumeKept(subscriber.name, *resume)] if subscriber.is_durable else []
         return self._keep(changes, is_urgent=False)
 
     def _forgotten(self, now: float) -> list[Output]:

@@ -16,13 +16,17 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from tamis.language.builder import any_of
-from tamis.language.expressions import And, Expression, Literal
+from tamis.language.expressions import And, Attribute, Expression, Literal
 from tamis.language.limits import Limits
 from tamis.language.meaning import holds
 from tamis.language.parser import parse
+from tamis.language.rewrites.monotone import all_of
 from tamis.relations import covers, example
-from tamis.service.errors import ForbiddenError
+from tamis.service.errors import BadRequestError, ForbiddenError
 from tamis.service.settings import ADMIN
+from tamis.standing import Change, Sequence, Step, interest
+from tamis.standing.references import paths_of
+from tamis.topk import Ranked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Set
@@ -92,7 +96,7 @@ class Permissions:
         allowed = EVERYTHING if self.is_admin(principal) else self._union(principal.roles)
         return None if allowed == EVERYTHING else allowed
 
-    def effective(self, principal: Principal, wanted: Wanted) -> Expression:
+    def effective(self, principal: Principal, wanted: Wanted) -> Any:
         """Return what is matched for a subscription: what is wanted, as far as it is allowed.
 
         Raise a `ForbiddenError` if all roles that say what a principal may receive require that it asks for no more,
@@ -105,11 +109,12 @@ class Permissions:
             raise ForbiddenError(f"{principal.name} may not receive anything", "a role with 'receive'")
         modes = {self._roles[name].mode for name in principal.roles if name in self._received}
         if "restrict" in modes:
-            return And((wanted.filter, allowed))
-        verdict = covers(allowed, wanted.filter, self._schema)
+            return restricted(wanted.filter, allowed)
+        needed = interest(wanted.filter)
+        verdict = covers(allowed, needed, self._schema)
         if verdict.holds and verdict.proven:
             return wanted.filter
-        event = example([wanted.filter], [allowed], self._schema)
+        event = example([needed], [allowed], self._schema)
         raise ForbiddenError(
             f"{wanted.text:.1000} asks for more than {principal.name} may receive"
             + (f", such as {_shown(event)}" if event is not None else ", or it is not proven that it does not"),
@@ -148,6 +153,48 @@ class Permissions:
     def _union_of(self, roles: tuple[str, ...]) -> Expression:
         filters = list(dict.fromkeys(self._received[name] for name in roles if name in self._received))
         return EVERYTHING if EVERYTHING in filters else any_of(*filters)
+
+
+def restricted(subscription: Any, allowed: Expression) -> Any:
+    """Return a subscription of any kind, as far as events are allowed: it is as if there were no others.
+
+    >>> from tamis.standing import parse_subscription
+    >>> for text in ("TOP 1 BY p HALF LIFE 1 HOUR OVER 2 HOURS", "CHANGE TO p < 2", "SEQUENCE a THEN b WITHIN 1 HOUR"):
+    ...     print(restricted(parse_subscription(text), parse("eu")))
+    TOP 1 BY p ASC HALF LIFE 1 HOUR OVER 2 HOURS WHERE eu
+    CHANGE TO p < 2 WHERE eu
+    SEQUENCE a AND eu THEN b AND eu WITHIN 1 HOUR
+    """
+    match subscription:
+        case Ranked(where=where):
+            both = all_of([where, allowed])
+            return Ranked(
+                subscription.score, subscription.k, subscription.window, both, order=subscription.order,
+                half_life=subscription.half_life_s,
+            )  # fmt: skip
+        case Change(where=where):
+            to = {"of" if subscription.is_both_ways else "to": subscription.condition}
+            return Change(
+                **to, until=subscription.until, per=map(Attribute, subscription.per), where=all_of([where, allowed]),
+                forget_after=subscription.forget_after,
+            )  # fmt: skip
+        case Sequence():
+            names = {path[0] for path in paths_of(allowed)}
+            for name in subscription.names:
+                if name in names:
+                    raise BadRequestError(
+                        f"the step {name} of a sequence has the name of an attribute by which events are restricted",
+                        "another name behind AS",
+                    )
+            steps = [
+                Step(all_of([step.condition, allowed]), step.name, is_same=step.is_same, is_absent=step.is_absent)
+                for step in subscription.steps
+            ]
+            return Sequence(
+                steps, after=subscription.after, within=subscription.within, per=map(Attribute, subscription.per),
+                taking=subscription.taking,
+            )  # fmt: skip
+    return And((subscription, allowed))
 
 
 class _Door:

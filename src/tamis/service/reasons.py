@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.language.explanation import Explanation, explain
 from tamis.language.meaning import holds
+from tamis.service.standing import is_stateful
+from tamis.standing import interest
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,17 +29,22 @@ class Judged(NamedTuple):
     """Whether what was asked for matches, and the part of it that its owner may receive does not."""
 
     @property
+    def is_remembered(self) -> bool:
+        """Is the event one of those that it remembers, and tells of when others come?"""
+        return self.version.counts and self.explanation.truth is True and is_stateful(self.version.effective)
+
+    @property
     def matches(self) -> bool:
         """Does the event count for it?"""
-        return self.version.counts and self.explanation.truth is True
+        return self.version.counts and self.explanation.truth is True and not is_stateful(self.version.effective)
 
 
 def judged(versions: Iterable[VersionFacts], record: Mapping[str, Any], schema: Schema | None) -> list[Judged]:
     """Return what each version says of an event."""
     verdicts = []
     for version in versions:
-        explanation = explain(version.effective, record, schema)
-        is_withheld = explanation.truth is not True and holds(version.asked, record, schema)
+        explanation = explain(interest(version.effective), record, schema)
+        is_withheld = explanation.truth is not True and holds(interest(version.asked), record, schema)
         verdicts.append(Judged(version, explanation, is_withheld))
     return verdicts
 
@@ -47,6 +54,11 @@ def sentence(name: str, verdicts: list[Judged], delivery: DeliveryFacts, is_dead
     if not verdicts:
         return f"{name} has no subscriptions."
     if not any(each.matches for each in verdicts):
+        if any(each.is_remembered for each in verdicts):
+            return (
+                f"A subscription of {name} remembers it, together with other events; "
+                "whatever it has to tell of them has a position of its own."
+            )
         if any(each.version.counts and each.is_withheld for each in verdicts):
             return f"{name} asked for it, but it is not among what its owner may receive."
         if any(each.version.counts for each in verdicts):

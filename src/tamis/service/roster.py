@@ -48,18 +48,21 @@ from tamis.service.messages import (
 )
 from tamis.service.permissions import EFFECTIVE_LIMITS
 from tamis.service.positions import START, Position
+from tamis.service.standing import Resume, is_stateful
 from tamis.service.subscribers import Replay, Subscriber, Version
+from tamis.service.windows import WindowLimits
+from tamis.standing import interest, parse_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.routing import Broker
     from tamis.routing.messages import Output as RoutingOutput
     from tamis.service.changes import Stored
     from tamis.service.messages import Subscribe
     from tamis.service.permissions import Permissions
+    from tamis.standing.subscriptions import Subscription
 
 LONGEST_NAME = 200
 
@@ -74,11 +77,13 @@ class Roster:
         permissions: Permissions,
         subscriptions_each: int,
         subscribers_each: int,
+        windows: WindowLimits | None = None,
     ) -> None:
         self.broker = broker
         self.permissions = permissions
         self.subscribers: dict[str, Subscriber] = {}
         self.past = PastVersions(schema)
+        self.windows = windows or WindowLimits()
         self._has_schema = schema is not None
         self.subscriptions_each, self.subscribers_each = subscriptions_each, subscribers_each
         self._counts: dict[str, int] = {}  # of subscriptions, by owner
@@ -128,7 +133,7 @@ class Roster:
         ):
             return True
         versions = (*subscriber.subscriptions.values(), *subscriber.past.values())
-        return self.permissions.may_see(principal, [version.effective for version in versions])
+        return self.permissions.may_see(principal, [version.filter for version in versions])
 
     def check_sight(self, subscriber: Subscriber, principal: Principal) -> None:
         """Raise an error if a subscriber gets what a principal may not see."""
@@ -201,7 +206,7 @@ class Roster:
 
     def checked(
         self, subscriber: Subscriber | None, wanted: Mapping[str, Wanted], principal: Principal
-    ) -> dict[str, Expression]:
+    ) -> dict[str, Subscription]:
         """Return what each text comes to for a principal; raise an error, before anything is done, if one is bad."""
         owner = principal.name if subscriber is None else subscriber.owner
         known = {} if subscriber is None else subscriber.subscriptions
@@ -216,7 +221,9 @@ class Roster:
             if not key or len(key) > LONGEST_NAME or not key.isprintable():
                 raise BadRequestError(f"{key!r:.80} is not a key", f"1 to {LONGEST_NAME} printable characters")
             effective[key] = self.permissions.effective(principal, each)
-            if reason := self.broker.table.objection(effective[key]):
+            if is_stateful(each.filter):
+                self.windows.check(key, each.filter)
+            if reason := self.broker.table.objection(interest(effective[key])):
                 raise BadRequestError(f"the subscription {key!r}: {reason}", "a filter that fits the schema")
         return effective
 
@@ -224,7 +231,7 @@ class Roster:
         self,
         subscriber: Subscriber,
         wanted: Mapping[str, Wanted],
-        effective: Mapping[str, Expression],
+        effective: Mapping[str, Subscription],
         principal: Principal,
         since: int,
         now: float,
@@ -250,7 +257,8 @@ class Roster:
                 self._count(subscriber.owner, 1)
             subscriber.next_number += 1
             subscriber.subscriptions[key] = version
-            entries.append(Entry(key, effective[key]))
+            subscriber.remember(version)
+            entries.append(Entry(key, version.filter))
             if subscriber.is_durable:
                 changes += [self._version_kept(subscriber, version), *renewed]
         if entries:
@@ -282,12 +290,14 @@ class Roster:
     def _end(self, subscriber: Subscriber, version: Version, until: int) -> list[Change]:
         """Let a version count up to a position only."""
         version.until = until
+        subscriber.stateful_changes += version.is_stateful
         changes = self._stop_replays(subscriber, version.key, version.number)
         if until > version.since and (subscriber.is_durable or not subscriber.is_live):
             subscriber.past[version.key, version.number] = version
             self.past.add(subscriber.name, version)
             changes.append(self._version_kept(subscriber, version))
         else:
+            subscriber.forget(version)
             changes.append(SubscriptionGone(subscriber.name, version.key, version.number))
         return changes if subscriber.is_durable else []
 
@@ -302,6 +312,7 @@ class Roster:
         changes: list[Change] = []
         for key in dict.fromkeys(keys):
             version = subscriber.subscriptions.pop(key)
+            subscriber.forget(version)
             self._principals.pop((subscriber.name, key), None)
             self._count(subscriber.owner, -1)
             changes += self._stop_replays(subscriber, key, version.number)
@@ -316,6 +327,7 @@ class Roster:
 
     def _drop_past(self, subscriber: Subscriber, key: str, number: int, version: Version) -> Change:
         del subscriber.past[key, number]
+        subscriber.forget(version)
         self.past.remove(subscriber.name, version)
         return SubscriptionGone(subscriber.name, key, number)
 
@@ -346,7 +358,7 @@ class Roster:
         return changes
 
     def is_replaying(
-        self, subscriber: Subscriber, request: Subscribe, effective: Mapping[str, Expression], head: int
+        self, subscriber: Subscriber, request: Subscribe, effective: Mapping[str, Subscription], head: int
     ) -> bool:
         """Is just this replay, asked for at this position, under way?"""
         current = subscriber.subscriptions
@@ -403,9 +415,10 @@ class Roster:
             for key, version in list(subscriber.subscriptions.items()):
                 principal = self._principals.get((subscriber.name, key)) or Principal(subscriber.owner)
                 wanted = Wanted(version.text, version.asked)
+                effective: Subscription
                 try:
                     effective = permissions.effective(principal, wanted)
-                except ForbiddenError:
+                except (BadRequestError, ForbiddenError):
                     effective = parse("FALSE")
                 if effective != version.effective:
                     changes += self.subscribe(
@@ -444,14 +457,17 @@ class Roster:
         entries: dict[str, list[Entry]] = {}
         for row in stored.subscriptions:
             subscriber = self.subscribers[row.subscriber]
-            asked = parse(row.text, limits=EFFECTIVE_LIMITS)  # it was within the limits of its time
-            effective = asked if row.effective == row.text else parse(row.effective, limits=EFFECTIVE_LIMITS)
-            if self._has_schema and (reason := self.broker.table.objection(effective)) is not None:
+            asked = parse_subscription(row.text, limits=EFFECTIVE_LIMITS)  # it was within the limits of its time
+            effective = (
+                asked if row.effective == row.text else parse_subscription(row.effective, limits=EFFECTIVE_LIMITS)
+            )
+            if self._has_schema and (reason := self.broker.table.objection(interest(effective))) is not None:
                 raise SettingsError(  # without a word it would get nothing any more
                     f"schema: the subscription {row.key!r} of {row.subscriber!r} does not fit: {reason}",
                     "the schema of before, or a broker without this subscription",
                 )
             version = Version(row.key, row.number, row.text, asked, effective, row.since, row.until)
+            subscriber.remember(version)
             subscriber.next_number = max(subscriber.next_number, row.number + 1)
             if row.until:
                 subscriber.past[row.key, row.number] = version
@@ -460,11 +476,13 @@ class Roster:
                 subscriber.subscriptions[row.key] = version
                 self._principals[row.subscriber, row.key] = Principal(row.by, row.roles, row.is_admin)
                 self._count(subscriber.owner, 1)
-                entries.setdefault(row.subscriber, []).append(Entry(row.key, effective))
+                entries.setdefault(row.subscriber, []).append(Entry(row.key, version.filter))
         for lease in stored.leases:
             self.leases.lease((lease.subscriber, lease.key), lease.ends_us / 1e6)
         for name, of_name in entries.items():
             self._to_neighbours += self.broker.receive(RoutingSubscribe(tuple(of_name)), name, now)
+        for resume in stored.resumes:
+            self.subscribers[resume.subscriber].resume = Resume(resume.at, resume.states)
         replays: dict[tuple[str, int], Replay] = {}
         for each in stored.replays:
             replay = replays.get((each.subscriber, each.since))
@@ -545,4 +563,5 @@ def highest_position(stored: Stored) -> int:
     numbers += [position.head for each in stored.floors for position in each.islands]
     numbers += [max(each.since, each.until) for each in stored.subscriptions]
     numbers += [each.since + 1 for each in stored.replays]
+    numbers += [each.at for each in stored.resumes]
     return max(numbers, default=0)

@@ -45,6 +45,7 @@ from tamis.service.state import State
 from tamis.service.tls import TlsDoor, reload_doors
 from tamis.service.tokens import Tokens
 from tamis.service.webhooks.sending import Webhooks
+from tamis.service.windows import WindowLimits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -169,7 +170,8 @@ class Service:
         )
         node = Node(
             broker, self.permissions, record_of, stored, facts,
-            now=time.time(), schema=schema, limits=_node_limits(settings.limits), life=secrets.token_hex(8),
+            now=time.time(), schema=schema, limits=_node_limits(settings.limits),
+            windows=_window_limits(settings), life=secrets.token_hex(8),
             reroute_after_s=float(settings.reroute_after) if settings.topology == "graph" else None,
         )  # fmt: skip
         self.state.keep_functions(functions.versions)
@@ -348,6 +350,12 @@ def _permissions(settings: Settings, started: Settings) -> Permissions:
     """Return what roles may do; schema and functions stay those of the start."""
     with started.host_functions().in_use():
         return Permissions(settings.roles, started.event_schema())
+
+
+def _window_limits(settings: Settings) -> WindowLimits:
+    limits, keep_s = settings.limits, settings.log.keep.age_s
+    window_s = float(limits.window) if keep_s is None else min(float(limits.window), keep_s / 2)
+    return WindowLimits(window_s, limits.window_events)
 
 
 def _node_limits(limits: LimitSettings) -> NodeLimits:

@@ -14,6 +14,7 @@ connection, and the write-ahead log keeps their order: an urgent transaction for
     links           neighbours that are remembered
     webhooks        where events are posted to
     leases          when subscriptions end
+    resumes         from where on what subscriptions remember is found again
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from tamis.service.changes import (
     LinkKept,
     ReplayGone,
     ReplayKept,
+    ResumeKept,
     Stored,
     SubscriberGone,
     SubscriberKept,
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
 
     from tamis.service.changes import Change
 
-FORMAT = 4
+FORMAT = 5
 _LINKS = """
 CREATE TABLE links (name TEXT PRIMARY KEY, number INTEGER NOT NULL, url TEXT NOT NULL, terms BLOB NOT NULL)
     WITHOUT ROWID"""
@@ -66,6 +68,8 @@ _LEASES = """
 CREATE TABLE IF NOT EXISTS leases (subscriber TEXT, key TEXT, ends_us INTEGER NOT NULL, PRIMARY KEY (subscriber, key))
     WITHOUT ROWID"""
 """Made where it is missing: a state without leases is one in which nothing ends."""
+_RESUMES = """
+CREATE TABLE resumes (subscriber TEXT PRIMARY KEY, at INTEGER NOT NULL, states BLOB NOT NULL) WITHOUT ROWID"""
 _TABLES = (
     """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -86,11 +90,14 @@ CREATE TABLE dead (subscriber TEXT, head INTEGER, event INTEGER, keys BLOB NOT N
     + _WEBHOOKS
     + ";"
     + _WEBHOOK_MODES
+    + ";"
+    + _RESUMES
 )
 MIGRATIONS: dict[int, str] = {
     1: f"{_LINKS};ALTER TABLE subscribers ADD COLUMN backoff_s REAL NOT NULL DEFAULT 0",
     2: _WEBHOOKS,
     3: _WEBHOOK_MODES,
+    4: _RESUMES,
 }
 """By the format before: the statements that make the next one of it."""
 
@@ -203,6 +210,7 @@ class State:
                     for name, number, url, terms in ask("SELECT * FROM links ORDER BY number, name")
                 ),
                 leases=tuple(LeaseKept(*row) for row in ask("SELECT * FROM leases ORDER BY subscriber, key")),
+                resumes=tuple(ResumeKept(*row) for row in ask("SELECT * FROM resumes ORDER BY subscriber")),
                 webhooks=tuple(
                     WebhookKept(subscriber, url, _texts(secrets), by, _texts(roles), bool(is_admin), mode, most)
                     for subscriber, url, secrets, by, roles, is_admin, mode, most in ask(
@@ -331,6 +339,10 @@ def _keep_lease(connection: sqlite3.Connection, change: LeaseKept) -> None:
         connection.execute("DELETE FROM leases WHERE subscriber = ? AND key = ?", msgspec.structs.astuple(change)[:2])
 
 
+def _keep_resume(connection: sqlite3.Connection, change: ResumeKept) -> None:
+    connection.execute("REPLACE INTO resumes VALUES (?, ?, ?)", msgspec.structs.astuple(change))
+
+
 def _keep_webhook(connection: sqlite3.Connection, change: WebhookKept) -> None:
     row = (
         change.subscriber,
@@ -352,6 +364,7 @@ def _forget_webhook(connection: sqlite3.Connection, change: WebhookGone) -> None
 _OF_SUBSCRIBERS = (
     ("subscribers", "name"), ("floors", "name"), ("subscriptions", "subscriber"), ("replays", "subscriber"),
     ("dead", "subscriber"), ("webhooks", "subscriber"), ("leases", "subscriber"),
+    ("resumes", "subscriber"),
 )  # fmt: skip
 _APPLY: dict[type, Callable[[sqlite3.Connection, Any], object]] = {
     SubscriberKept: _keep_subscriber,
@@ -367,6 +380,7 @@ _APPLY: dict[type, Callable[[sqlite3.Connection, Any], object]] = {
     LinkKept: _keep_link,
     LinkGone: _forget_link,
     WebhookKept: _keep_webhook,
+    ResumeKept: _keep_resume,
     WebhookGone: _forget_webhook,
 }
 

@@ -20,11 +20,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tamis.service.deliveries import InFlight
 from tamis.service.positions import START, Position
+from tamis.standing import interest
 
 if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.service.deliveries import Sent
     from tamis.service.messages import Lost, Principal, SubscriberSettings, Take
+    from tamis.service.standing import Resume, StandingHost
+    from tamis.standing.subscriptions import Subscription
 
 PAIR_BYTES = 200
 """What a delivery that waits takes besides the bytes of its event, about."""
@@ -37,13 +40,23 @@ class Version:
     key: str
     number: int
     text: str
-    asked: Expression
+    asked: Subscription
     """What its owner wrote."""
-    effective: Expression
-    """What of that the owner may receive; this is matched."""
+    effective: Subscription
+    """What of that the owner may receive."""
     since: int
     until: int = 0
     """0 while it is in force."""
+    filter: Expression = field(init=False)
+    """What is matched: the condition itself, or one that is true for every event that a subscription needs to see."""
+
+    def __post_init__(self) -> None:
+        self.filter = interest(self.effective)
+
+    @property
+    def is_stateful(self) -> bool:
+        """Does it remember earlier events?"""
+        return self.filter is not self.effective
 
     def counts_for(self, event: int) -> bool:
         """Is an event judged by this version?"""
@@ -71,6 +84,15 @@ class Replay:
     def position(self, event: int) -> Position:
         """Return where one of its events comes in the subscriber's order."""
         return Position(self.since + 1, event)
+
+
+def looked_of(floor: Position) -> int:
+    """Return the last event that everything is done of, if that is so for everything up to a floor.
+
+    >>> looked_of(Position(7, 7)), looked_of(Position(8, 3))
+    (7, 7)
+    """
+    return floor.event if floor.head == floor.event else floor.head - 1
 
 
 class Loss(NamedTuple):
@@ -165,6 +187,34 @@ class Subscriber:
     """What it is told to be lost, once more to everybody who comes, until something behind that is acknowledged."""
     passed: Position = START
     """Everything up to here has been looked at, replays included."""
+    stateful: dict[int, Version] = field(default_factory=dict)
+    """By number: the versions, current and past ones, that remember earlier events."""
+    stateful_changes: int = 0
+    """How often that has changed."""
+    host: StandingHost | None = None
+    """What they remember, up to the cursor; made anew when it is needed, behind `resume`."""
+    resume: Resume | None = None
+
+    # -- What is remembered
+
+    @property
+    def stateful_from(self) -> int:
+        """The position behind which a new host must take events."""
+        begin = min((version.since for version in self.stateful.values()), default=0)
+        return max(begin, 0 if self.resume is None else self.resume.at)
+
+    def remember(self, version: Version) -> None:
+        """Take note of a version, if it remembers earlier events."""
+        if version.is_stateful:
+            self.stateful[version.number] = version
+            self.stateful_changes += 1
+
+    def forget(self, version: Version) -> None:
+        """A version is no longer needed."""
+        if self.stateful.pop(version.number, None) is not None:
+            self.stateful_changes += 1
+            if not self.stateful:
+                self.host = None
 
     # -- The cursor
 
@@ -208,7 +258,10 @@ class Subscriber:
         """Set the cursor behind a floor; replays that are done are over."""
         self.is_live = False
         self.passed = floor
-        self.looked = floor.event if floor.head == floor.event else floor.head - 1
+        self.looked = looked_of(floor)
+        if self.stateful:  # what they remember is found again by going through the log from the resume point on
+            self.host = None
+            self.looked = min(self.looked, self.stateful_from)
         self.losses = [loss for loss in self.losses if loss.until <= floor]  # the others are found again
         pending = sorted((*self.replays, *self.ending), key=lambda replay: replay.since)
         self.replays = [replay for replay in pending if replay.end > floor]

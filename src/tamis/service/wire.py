@@ -72,12 +72,32 @@ class Welcome(msgspec.Struct, frozen=True):
     limits: dict[str, Any] = {}
 
 
+class Told(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a subscription that remembers earlier events has to tell: which, of what kind, and when it was so."""
+
+    key: str
+    kind: str
+    """`ranked`, `sequence` or `change`."""
+    at: str
+    """The time at which an event came, or something was due although nothing came."""
+    change: bool | UnsetType = UNSET
+    """Of a change: whether the condition became true, or ceased to be."""
+    rank: int | UnsetType = UNSET
+    """Of a ranked subscription: the place of the event among the best, 1 is the first."""
+    run: list[str] | UnsetType = UNSET
+    """Of a sequence: the positions of its events,"""
+    events: list[Raw] | UnsetType = UNSET
+    """and the events."""
+
+
 class Delivered(msgspec.Struct, frozen=True, omit_defaults=True):
     """An event, where it stands, the keys of the subscriptions that want it, and whether it may have come before."""
 
     at: str
     keys: list[str] = field(default_factory=list, name="for")
     again: bool = False
+    told: list[Told] = field(default_factory=list)
+    """What those of the subscriptions say of it that remember earlier events."""
     event: Raw = field(default_factory=lambda: Raw(b"null"))  # a default value would have to be in the JSON Schema
 
 
@@ -101,6 +121,8 @@ class FromBroker(msgspec.Struct, frozen=True, omit_defaults=True):
     """Of each published event, how many want it; null if it had been taken before."""
     effective: dict[str, str] | UnsetType = UNSET
     """What is matched, by key: the text, restricted to what may be received."""
+    remembering: list[str] | UnsetType = UNSET
+    """The keys of the subscriptions that remember earlier events, and so have no past (`from`)."""
     events: list[Delivered] | UnsetType = UNSET
     gap: dict[str, Any] | UnsetType = UNSET
     """Events that a subscriber will not get, and why."""

@@ -207,6 +207,10 @@ class LatestStates:
             for per, known in zip(self._pers, self._codes, strict=True)
         ]
 
+    def held(self) -> set[Any]:
+        """Return the ids of the events that a run may still tell of, and perhaps of some others."""
+        return set(self._ids.values())
+
     # -- Saving
 
     def saved(self) -> dict[int, list[Any]]:

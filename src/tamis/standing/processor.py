@@ -643,6 +643,88 @@ class Standing:
         """The time up to which everything is settled."""
         return self._lateness.settled
 
+    @property
+    def due(self) -> float:
+        """When `advance` may have something to tell next; infinite if only an event can change anything.
+
+        >>> processor = Standing()
+        >>> processor.add("unpaid", "SEQUENCE ordered THEN NOT paid WITHIN 1 HOUR")
+        >>> processor.due
+        inf
+        >>> _ = processor.process({"ordered": True}, now=10.0)
+        >>> processor.due
+        3610.0
+        """
+        with self._lock:
+            ranked = self.ranked.due if len(self.ranked) else math.inf
+            end = self._leases.next_end
+            due = min(ranked, self._sequences.due, self._lateness.waiting_since, math.inf if end is None else end)
+            return due + self._lateness.seconds
+
+    def held(self) -> set[Any]:
+        """Return the ids of all events that somebody may still be told of, and perhaps of some others."""
+        with self._lock:
+            waiting = {each.id for each in self._lateness.waiting() if isinstance(each, Publication)}
+            return waiting | self.ranked.held() | self._sequences.held() | self._latest.held()
+
+    def rank(self, subscription_id: Hashable, event_id: Any) -> int | None:
+        """Return the place of an event among the best k of a ranked subscription; None if it is not among them.
+
+        >>> processor = Standing()
+        >>> processor.add("cheap", "TOP 2 BY price ASC OVER 1 HOUR")
+        >>> for name, price in (("a", 12), ("b", 10), ("c", 11)):
+        ...     _ = processor.process({"price": price}, now=0.0, id=name)
+        >>> [processor.rank("cheap", name) for name in "abc"]
+        [None, 1, 2]
+        """
+        with self._lock:
+            subscription = self._found(subscription_id)
+            if not isinstance(subscription.wanted, Ranked):
+                return None
+            best = self.ranked.kept(subscription.number)[: subscription.wanted.k]
+            return best.index(event_id) + 1 if event_id in best else None
+
+    def saved_states(self, subscription_ids: Iterable[Hashable]) -> dict[Hashable, dict[str, Any]]:
+        """Return what is kept for some sequences and changes, as data that JSON can write.
+
+        >>> processor, other = Standing(), Standing()
+        >>> for each in (processor, other):
+        ...     each.add("high", "CHANGE TO price > 30 PER symbol")
+        >>> _ = processor.process({"symbol": "IBM", "price": 31}, now=0.0, id="e1")
+        >>> other.restore_state("high", processor.saved_states(["high"])["high"])
+        >>> other.process({"symbol": "IBM", "price": 32}, now=1.0, id="e2")
+        []
+        """
+        with self._lock:
+            changes, latest = self._changes.saved(), self._latest.saved()
+            states: dict[Hashable, dict[str, Any]] = {}
+            for subscription_id in subscription_ids:
+                subscription = self._found(subscription_id)
+                match subscription.wanted:
+                    case Sequence() if self._kinds[subscription.number] == _LATEST:
+                        state = latest.get(subscription.number, [])
+                    case Sequence():
+                        state = self._sequences.saved(subscription.number)
+                    case Change():
+                        state = changes.get(subscription.number, [])
+                    case _:
+                        raise SavedStateError(f"{subscription.wanted} is neither a sequence nor a change")
+                states[subscription_id] = {"order": self._order, "state": state}
+            return states
+
+    def restore_state(self, subscription_id: Hashable, saved: Mapping[str, Any]) -> None:
+        """Let a sequence or a change that has just been added go on from what `saved_states` returned elsewhere."""
+        with self._lock:
+            subscription = self._found(subscription_id)
+            try:
+                if isinstance(subscription.wanted, Sequence):
+                    self._engine_of(subscription).restore(subscription.number, saved["state"])
+                elif saved["state"]:
+                    self._changes.restore({subscription.number: saved["state"]})
+                self._order = max(self._order, int(saved["order"]))  # what comes now is behind what was kept
+            except storage.BROKEN as error:
+                raise SavedStateError(f"this is not the state of {subscription.wanted}: {error}") from error
+
     def overflows(self) -> dict[Any, int]:
         """Return of which sequences events did not fit (`most_open`), and how many."""
         with self._lock:

@@ -163,6 +163,10 @@ class LatestRuns:
         """Return how many events are kept."""
         return sum(len(run) for run in self.runs if run is not None)
 
+    def events(self) -> Iterator[Instance]:
+        """Yield the events that are kept; one may come several times."""
+        return (each for run in self.runs if run is not None for each in run)
+
     def shed(self) -> int:
         """Drop what is oldest; here there is never too much."""
         return 0
@@ -257,6 +261,10 @@ class Stacks:
         """Return how many events are kept."""
         return sum(map(len, self.stacks))
 
+    def events(self) -> Iterator[Instance]:
+        """Yield the events that are kept; one may come several times."""
+        return (each for stack in self.stacks for each in stack)
+
     def shed(self) -> int:
         """Drop the oldest tenth of the longest stack; return how many events that were."""
         longest = max(self.stacks, key=len)
@@ -291,6 +299,10 @@ class Direct:
     def size(self) -> int:
         """Nothing is kept."""
         return 0
+
+    def events(self) -> Iterator[Instance]:
+        """Nothing is kept."""
+        return iter(())
 
     def shed(self) -> int:
         """Nothing is kept."""

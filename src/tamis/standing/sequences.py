@@ -183,6 +183,15 @@ class Sequences:
         """When something expires or is to be told although nothing comes; infinite if nothing does."""
         return self._heap[0][0] if self._heap else math.inf
 
+    def held(self) -> set[Any]:
+        """Return the ids of the events that a run or an alarm may still tell of."""
+        held: set[Any] = set()
+        for hosted in self._hosted.values():
+            for state in hosted.groups.values():
+                held.update(each.id for each in state.machine.events())
+                held.update(each.id for _, run in state.alarms for each in run)
+        return held
+
     # -- Saving
 
     def saved(self, number: int) -> list[Any]:

@@ -98,3 +98,46 @@ def test_acceptance_14_what_nobody_in_the_network_wants_is_told_to_who_asks_for_
     assert sorted(taken(north, "odd", 12), key=int) == [str(n) for n in (3, 4, 5, 6, 8, 9) for _ in range(2)]
     assert sorted(taken(south, "ann", 6), key=int) == [str(n) for n in (0, 1, 2) for _ in range(2)]
     assert north.ask("POST", "/events?wanted=true", events(2, 0, source="/0"))[1]["wanted"] == [None, None]
+
+
+REMEMBERED = {
+    "best": "TOP 1 BY n OVER 1 HOUR",
+    "pair": "SEQUENCE n = 3 THEN n = 7 WITHIN 1 HOUR",
+    "high": "CHANGE OF n >= 8 WHERE n <> 9",
+}
+
+
+def told(broker, subscriber, count):
+    """Take what is told, up to so many events; say that they are done."""
+    rows = []
+    while len({at for at, *_ in rows}) < count:
+        content = broker.ask("POST", f"/subscribers/{subscriber}/take", {"most": 100, "wait_s": 10})[1]
+        for item in content["events"]:
+            if item.get("again"):  # the broker was killed before it had kept that this is done
+                continue
+            for each in item["told"]:
+                run = tuple(int(event["id"]) for event in each.get("events", ()))
+                rows.append((item["at"], each["key"], int(item["event"]["id"]), run, each.get("change")))
+        broker.ask("POST", f"/subscribers/{subscriber}/done", {"done": [item["at"] for item in content["events"]]})
+    return {row[1:] for row in rows}
+
+
+def test_what_remembers_earlier_events_lives_at_one_broker_and_takes_events_from_the_other(pair):
+    north, south = pair
+    status, content = south.ask("PUT", "/subscribers/ann/subscriptions?settle=60s", REMEMBERED)
+    assert status in (200, 201), content
+    assert content["settled"] is True
+    assert sorted(content["remembering"]) == ["best", "high", "pair"]
+    assert link_of(north, "south")["wants"] == 3  # conditions; what is remembered does not travel
+    assert north.ask("POST", "/events", events(10, 1))[0] == 200  # 1 to 10
+    expected = {("best", 1, (), None), ("pair", 7, (3, 7), None), ("high", 8, (), True)}
+    assert told(south, "ann", 3) == expected
+
+    south.kill()
+    assert north.ask("POST", "/events", events(3, 1, source="/later"))[0] == 200
+    south.start()
+    wait(lambda: is_live(north, "south") and is_live(south, "north"), "the link again")
+    assert north.ask("POST", "/events", events(1, 0, source="/last"))[0] == 200
+    # The sequence that had come to 3 goes on, the change that was true ends, and nothing is told once more.
+    # Of equal scores the later is the better.
+    assert told(south, "ann", 2) == {("high", 1, (), False), ("best", 1, (), None), ("best", 0, (), None)}

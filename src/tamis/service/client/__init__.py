@@ -14,7 +14,7 @@ except ImportError as error:
     raise _ServiceMissingError("tamis.service.client", str(error.name)) from None
 
 from tamis.service.client.asynchronous import AsyncClient
-from tamis.service.client.events import Event
+from tamis.service.client.events import Event, Told
 from tamis.service.client.polling import TakenDelivery
 from tamis.service.client.subscribing import Delivery, Gap, Subscription
 from tamis.service.client.synchronous import BlockingDelivery, BlockingSubscription, Client
@@ -29,4 +29,5 @@ __all__ = [
     "Gap",
     "Subscription",
     "TakenDelivery",
+    "Told",
 ]

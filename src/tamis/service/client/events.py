@@ -74,6 +74,32 @@ class Event:
         return f"<{type(self).__name__} {self.at} {self.body.decode('utf-8', 'replace'):.200}>"
 
 
+class Told:
+    """What a ranked subscription, a sequence or a change has to tell of an event.
+
+    >>> told = Told(wire.Told("best", "ranked", "2026-03-01T12:00:00Z", rank=1))
+    >>> told.key, told.kind, told.at.hour, told.rank, told.change, told.run
+    ('best', 'ranked', 12, 1, None, ())
+    """
+
+    def __init__(self, told: wire.Told) -> None:
+        self.key, self.kind = told.key, told.kind
+        """Of the subscription; the kind is `ranked`, `sequence` or `change`."""
+        self.at = msgspec.convert(told.at, datetime)
+        """The time at which an event came, or something was due although nothing came."""
+        self.change = told.change if isinstance(told.change, bool) else None
+        """Of a change: whether the condition became true, or ceased to be."""
+        self.rank = told.rank if isinstance(told.rank, int) else None
+        """Of a ranked subscription: the place of the event, from 1; None if others have driven it out at once."""
+        places = told.run if isinstance(told.run, list) else []
+        bodies = told.events if isinstance(told.events, list) else []
+        self.run = tuple(Event(at, bytes(body)) for at, body in zip(places, bodies, strict=True))
+        """Of a sequence: its events."""
+
+    def __repr__(self) -> str:
+        return f"<Told {self.key}: {self.kind} at {self.at.isoformat()}>"
+
+
 def encoded(event: Any, default_source: str = DEFAULT_SOURCE, /, **context: Any) -> bytes:
     """Return an event as the JSON of a CloudEvent.
 

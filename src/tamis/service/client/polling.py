@@ -12,7 +12,7 @@ import msgspec
 
 from tamis.service import wire
 from tamis.service.client.endpoints import subscriber_path
-from tamis.service.client.events import Event
+from tamis.service.client.events import Event, Told
 from tamis.service.client.subscribing import Gap
 from tamis.service.errors import ServiceError
 
@@ -41,6 +41,8 @@ class TakenDelivery(Event):
         """The keys of the subscriptions that want it."""
         self.is_again = delivered.again
         """Whether it may have been delivered before."""
+        self.told = tuple(map(Told, delivered.told))
+        """What those subscriptions say of it that remember earlier events."""
         self._dialler = dialler
         self._path = f"{subscriber_path(subscriber)}/done"
 

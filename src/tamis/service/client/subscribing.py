@@ -25,7 +25,7 @@ import msgspec
 
 from tamis.service import wire
 from tamis.service.client.conversation import Broken, Conversation, logger
-from tamis.service.client.events import Event
+from tamis.service.client.events import Event, Told
 from tamis.service.client.problems import rebuilt
 from tamis.service.errors import ClosedError, GoneError, TooManyError
 
@@ -57,6 +57,8 @@ class Delivery(Event):
         """The keys of the subscriptions that want it."""
         self.is_again = delivered.again
         """Whether it may have been delivered before."""
+        self.told = tuple(map(Told, delivered.told))
+        """What those subscriptions say of it that remember earlier events."""
         self._subscription = subscription
 
     async def done(self) -> None:
@@ -102,7 +104,7 @@ class Subscription(Conversation):
         self._lease_s = lease_s
         self._renewal: asyncio.TimerHandle | None = None
         self._number = 0
-        self._is_asked = False
+        self._is_asked = self._is_remembering = False
         self._epoch = ""
         self._last: tuple[str, int] | None = None
         self._waiting: OrderedDict[str, wire.Delivered] = OrderedDict()
@@ -230,8 +232,8 @@ class Subscription(Conversation):
         """Return from where on to ask for events: once what the program said, then what is missing."""
         if not self._is_asked:
             return self._asked_from
-        if self._is_durable:
-            return ""  # the broker knows
+        if self._is_durable or self._is_remembering:
+            return ""  # the broker knows; or there is no past, and what is remembered begins anew
         if self._last is not None:
             return f"{self._last[0]}-{self._last[1] + 1}"
         if self._asked_from:
@@ -255,6 +257,7 @@ class Subscription(Conversation):
             if message.ok == self._number and not self._is_asked:
                 self.since = message.since
                 self._is_asked = True
+                self._is_remembering = bool(message.remembering)
                 if not self._ready.done():
                     self._ready.set_result(None)
         elif isinstance(message.gap, dict):

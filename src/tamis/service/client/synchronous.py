@@ -81,6 +81,8 @@ class BlockingDelivery(Event):
         """The keys of the subscriptions that want it."""
         self.is_again = delivery.is_again
         """Whether it may have been delivered before."""
+        self.told = delivery.told
+        """What those subscriptions say of it that remember earlier events."""
         self._delivery = delivery
         self._loop = loop
 

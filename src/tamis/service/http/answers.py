@@ -20,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 from aiohttp import web
+from msgspec import UNSET, Raw
 
 from tamis.errors import LanguageError, LimitError, TamisError
+from tamis.service import wire
 from tamis.service.errors import ServiceError, TooManyError
 from tamis.service.positions import Position
 from tamis.service.starting_points import rfc3339
@@ -29,7 +31,7 @@ from tamis.service.starting_points import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tamis.service.messages import Delivery, Lost, SubscriberFacts
+    from tamis.service.messages import Delivery, Lost, SubscriberFacts, Told
 
 PROBLEM = "application/problem+json"
 _encode = msgspec.json.Encoder().encode
@@ -118,11 +120,31 @@ def delivery_json(delivery: Delivery, epoch: str) -> bytes:
     >>> delivery_json(Delivery(Position(813, 813), ("cheap",), b'{"id":"7"}', is_again=True), "k3f9")
     b'{"at":"k3f9-813","for":["cheap"],"again":true,"event":{"id":"7"}}'
     """
-    return b'{"at":"%b","for":%b,%b"event":%b}' % (
+    return b'{"at":"%b","for":%b,%b%b"event":%b}' % (
         delivery.position.text(epoch).encode(),
         _encode(delivery.keys),
         b'"again":true,' if delivery.is_again else b"",
+        b'"told":%b,' % _encode([told_json(each, epoch) for each in delivery.told]) if delivery.told else b"",
         delivery.body,
+    )
+
+
+def told_json(told: Told, epoch: str) -> wire.Told:
+    """Return what a subscription that remembers earlier events has to tell, as it is written.
+
+    >>> from tamis.service.messages import Told
+    >>> _encode(told_json(Told("high", "change", 1_500_000, (813,), change=True), "k3f9"))
+    b'{"key":"high","kind":"change","at":"1970-01-01T00:00:01.500000Z","change":true}'
+    """
+    is_run = told.kind == "sequence"
+    return wire.Told(
+        told.key,
+        told.kind,
+        rfc3339(told.at_us),
+        UNSET if told.change is None else told.change,
+        UNSET if told.rank is None else told.rank,
+        [Position.of(event).text(epoch) for event in told.events] if is_run else UNSET,
+        list(map(Raw, told.bodies)) if is_run else UNSET,
     )
 
 

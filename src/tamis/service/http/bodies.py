@@ -78,6 +78,9 @@ class SubscribedBody(msgspec.Struct):
     since: Annotated[str, Meta(description="for every event behind this position")]
     settled: Annotated[bool, Meta(description="whether every broker of the network that has to know of them does")]
     effective: Annotated[dict[str, str], Meta(description="what is matched, by key")]
+    remembering: Annotated[
+        list[str], Meta(description="the keys of those that remember earlier events: ranked ones, sequences, changes")
+    ] = []
 
 
 class TryBody(msgspec.Struct, forbid_unknown_fields=True):

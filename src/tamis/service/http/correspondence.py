@@ -61,8 +61,9 @@ class Correspondence:
                 if wanted is not None:
                     content["wanted"] = wanted
                 return self._ok(number, content)
-            case Subscribed(number, since, _, effective, is_settled):
-                return self._ok(number, {"since": self._at(since), "settled": is_settled, "effective": effective})
+            case Subscribed(number, since, _, effective, is_settled, remembering):
+                content = {"since": self._at(since), "settled": is_settled, "effective": effective}
+                return self._ok(number, content | ({"remembering": remembering} if remembering else {}))
             case Accepted(number):
                 return self._ok(number, {})
         return None

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from tamis.service.content_modes import Request, events_of, source_of
 from tamis.service.errors import BadRequestError, OverloadedError
+from tamis.service.filters import condition_of
 from tamis.service.history import Found, Range, conjoined, read_events
 from tamis.service.http.answers import answer
 from tamis.service.http.consuming import Mailbox
@@ -75,7 +76,7 @@ async def read(request: web.Request) -> web.StreamResponse:
     if isinstance(form, EventStream) and "until" not in request.query:
         return await listen(request)
     where = request.query.get("where")
-    wanted = None if where is None else (await front.parsed({"where": where}))["where"].filter
+    wanted = None if where is None else condition_of((await front.parsed({"where": where}))["where"], "the past")
     await asyncio.to_thread(front.core.refresh)
     begin = request.query.get("from", "first")
     first = front.core.first if begin == "first" else await front.start(begin)

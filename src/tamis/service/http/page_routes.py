@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from aiohttp import web
 
-from tamis.language import parse
 from tamis.service import page
 from tamis.service.errors import ForbiddenError
 from tamis.service.history import Range
@@ -32,6 +31,7 @@ from tamis.service.permissions import EFFECTIVE_LIMITS
 from tamis.service.positions import Position
 from tamis.service.shares import Shares, shares_of
 from tamis.service.starting_points import rfc3339
+from tamis.standing.subscriptions import interest, parse_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -160,5 +160,5 @@ async def shares(request: web.Request) -> web.Response:
 
 def _counted(front: Front, positions: Range, texts: Mapping[str, str], allowed: Any) -> Shares:
     with front.functions.in_use():
-        filters = {key: parse(text, limits=EFFECTIVE_LIMITS) for key, text in texts.items()}
+        filters = {key: interest(parse_subscription(text, limits=EFFECTIVE_LIMITS)) for key, text in texts.items()}
         return shares_of(front.core, positions, filters, allowed, front.schema, clock=time.monotonic)

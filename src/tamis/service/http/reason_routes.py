@@ -18,14 +18,15 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from tamis.language import parse
 from tamis.language.explanation import explain
+from tamis.language.expressions import Expression
 from tamis.language.meaning import holds
 from tamis.relations import covers, example, identical, overlaps
 from tamis.service.cloud_events import record_of
 from tamis.service.comparing import Named, Relatives, compared
 from tamis.service.content_modes import events_in
 from tamis.service.errors import BadRequestError, NotFoundError
+from tamis.service.filters import condition_of
 from tamis.service.history import Range
 from tamis.service.http.answers import answer
 from tamis.service.http.bodies import ExplainBody, RelationsBody, TryBody
@@ -39,13 +40,13 @@ from tamis.service.positions import Position, read_position
 from tamis.service.reasons import judged, sentence
 from tamis.service.starting_points import rfc3339
 from tamis.service.trials import Trial, tried
+from tamis.standing.subscriptions import parse_subscription
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from aiohttp import web
 
-    from tamis.language.expressions import Expression
     from tamis.relations import Verdict
     from tamis.service.messages import Principal
     from tamis.service.trials import Shown
@@ -57,6 +58,7 @@ async def try_filter(request: web.Request) -> web.Response:
     asked = await front.struct(request, TryBody)
     front.quotas.take(principal, subscriptions=1, now=time.monotonic())
     wanted = (await front.parsed({"where": asked.where}))["where"]
+    condition_of(wanted, "a trial")
     effective = front.permissions.effective(principal, wanted)
     await asyncio.to_thread(front.core.refresh)
     head = front.core.head
@@ -80,7 +82,8 @@ def _tried(
 ) -> tuple[Trial, Relatives]:
     with front.functions.in_use():
         trial = tried(front.core, positions, wanted, allowed, front.schema, clock=time.monotonic, most=most)
-        named = (Named(name, key, parse(text, limits=EFFECTIVE_LIMITS)) for name, key, text in own)
+        parsed = ((name, key, parse_subscription(text, limits=EFFECTIVE_LIMITS)) for name, key, text in own)
+        named = (Named(name, key, each) for name, key, each in parsed if isinstance(each, Expression))
         return trial, compared(wanted, named, front.schema, clock=time.monotonic)
 
 
@@ -142,7 +145,7 @@ async def explain_filter(request: web.Request) -> web.Response:
     if (asked.event is msgspec.UNSET) == (not asked.at):
         raise BadRequestError("the body has both an event and a position, or neither", 'one of "event" and "at"')
     front.quotas.take(principal, subscriptions=1, now=time.monotonic())
-    wanted = (await front.parsed({"where": asked.where}))["where"].filter
+    wanted = condition_of((await front.parsed({"where": asked.where}))["where"], "an explanation")
     record: Mapping[str, Any]
     if asked.at:
         position = read_position(asked.at, front.core.epoch).event
@@ -180,7 +183,8 @@ async def relate(request: web.Request) -> web.Response:
     asked = await front.struct(request, RelationsBody)
     front.quotas.take(principal, subscriptions=2, now=time.monotonic())
     parsed = await front.parsed({"first": asked.first, "second": asked.second})
-    return answer(await asyncio.to_thread(_related, front, parsed["first"].filter, parsed["second"].filter))
+    first, second = (condition_of(each, "a comparison") for each in parsed.values())
+    return answer(await asyncio.to_thread(_related, front, first, second))
 
 
 def _related(front: Front, first: Expression, second: Expression) -> Mapping[str, Any]:

@@ -180,6 +180,7 @@ async def _subscribed(request: web.Request, given: dict[str, Any], removes_other
         "since": Position.of(subscribed.since).text(front.core.epoch),
         "settled": subscribed.is_settled,
         "effective": subscribed.effective,
+        **({"remembering": list(subscribed.remembering)} if subscribed.remembering else {}),
     }
     return answer(content, 201 if subscribed.is_new else 200)
 

@@ -148,7 +148,7 @@ class SqliteLog:
             end = min(last, segment.last)
             while position <= end:
                 blocks = segment.fetch(position, end)
-                yield from (block for block in blocks if not block.flags[0] & VOID)
+                yield from (block for block in blocks if block.flags[0] != VOID)
                 if not blocks:  # what is left is a gap, or was dropped
                     break
                 position = blocks[-1].last + 1

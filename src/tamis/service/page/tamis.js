@@ -39,6 +39,8 @@ export class Delivery {
     this.keys = message.for ?? [];
     /** Whether it may have been delivered before. */
     this.isAgain = message.again ?? false;
+    /** What those subscriptions say of it that remember earlier events: key, kind, at, and change, rank, or run and events. */
+    this.told = message.told ?? [];
     this.event = message.event;
     this._subscription = subscription;
   }
@@ -140,8 +142,9 @@ export class Subscription {
     if (message.events) for (const delivered of message.events) this._take(delivered);
     else if (message.ok === 1) {
       this._pause_s = FIRST_PAUSE_S;
+      this._isRemembering = Boolean(message.remembering); // which has no past: it begins anew with every connection
       // The past was asked for; a durable subscriber goes on behind what is done, a passing one behind what it has seen.
-      if (this._isDurable) this._since = "";
+      if (this._isDurable || message.remembering) this._since = "";
       else this._since ||= message.since ? behind(message.since) : "";
       this._hello.past ||= !this._isDurable && Boolean(this._since) || undefined;
       this._resolve(message);
@@ -154,7 +157,7 @@ export class Subscription {
   }
 
   _take(delivered) {
-    if (!this._isDurable) this._since = behind(delivered.at);
+    if (!this._isDurable && !this._isRemembering) this._since = behind(delivered.at);
     if (this._seen.has(delivered.at)) return;
     this._seen.add(delivered.at);
     if (this._seen.size > 100_000) this._seen.delete(this._seen.values().next().value);

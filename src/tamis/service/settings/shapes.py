@@ -208,6 +208,10 @@ class LimitSettings(_Table, frozen=True, kw_only=True):
     ring_bytes: Annotated[
         Size, Meta(description="memory for recent events, so that they need not be read from disk")
     ] = Size(64_000_000)
+    window: Annotated[Duration, Meta(description="how far back a ranked subscription or a sequence may remember")] = (
+        Duration(86_400)
+    )
+    window_events: Annotated[Count, Meta(description="how many events a ranked subscription may choose from")] = 100_000
     keys: Annotated[
         Count, Meta(description="the least number of events whose keys are kept, to recognise a repeated one")
     ] = 200_000
