@@ -56,6 +56,7 @@ from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.spark_forests import spark_forests
 from benchmarks.spark_keeping import spark_keeping
+from benchmarks.spark_reducing import spark_reducing
 from benchmarks.spark_sql import spark_sql
 from benchmarks.standing import standing_memory, standing_sequences, standing_thresholds
 from benchmarks.topk import ranked, ranked_growth, ranked_indexes
@@ -127,6 +128,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "spark": spark,
     "spark_forests": spark_forests,
     "spark_keeping": spark_keeping,
+    "spark_reducing": spark_reducing,
     "spark_sql": spark_sql,
     "spark_growth": spark_growth,
     "spark_start": spark_start,

@@ -4,9 +4,9 @@ On Spark, with the same language, the same compiled subscriptions and the same a
 events with a DataFrame of subscriptions; `compiled` keeps the subscriptions ready and says which rows are none;
 `match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `top_k` ranks the
 events of a table or a stream; `notify` tells of sequences and changes in one; `pruned` generalises a table of
-subscriptions; `session` starts a small quiet Spark where there is none; `register` adds NATS, brokers, webhooks and
-folders of Parquet to what Spark reads and writes, and rules to what SQL can ask; `matches` is a column of those that
-match; `register_functions` lets Spark SQL call functions of the host.
+subscriptions, and `reduce` finds those that say nothing new; `session` starts a small quiet Spark where there is none;
+`register` adds NATS, brokers, webhooks and folders of Parquet to what Spark reads and writes, and rules to what SQL can
+ask; `matches` is a column of those that match; `register_functions` lets Spark SQL call functions of the host.
 """
 
 from __future__ import annotations
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from tamis.spark.hosting import register_functions
     from tamis.spark.kafka import kafka_events, kafka_messages, kafka_packages
     from tamis.spark.pruning import pruned, pruning_order
+    from tamis.spark.reducing import Reduction, reduce
     from tamis.spark.session import running, session
     from tamis.spark.sink import commits, read_matches
     from tamis.spark.sources.broker_events import broker_events
@@ -80,6 +81,7 @@ __all__ = [
     "NatsError",
     "OptionError",
     "ParquetError",
+    "Reduction",
     "RejectedSubscriptionsError",
     "RejectedSubscriptionsWarning",
     "SparkError",
@@ -106,6 +108,7 @@ __all__ = [
     "pruning_order",
     "read_matches",
     "read_rejected",
+    "reduce",
     "register",
     "register_functions",
     "running",
@@ -119,6 +122,7 @@ _HOMES = {
     "Compiled": "subscriptions",
     "MatchStream": "streaming",
     "MetricsPage": "exposition",
+    "Reduction": "reducing",
     "SubscriptionLog": "subscription_log",
     "broker_events": "sources.broker_events",
     "commits": "sink",
@@ -138,6 +142,7 @@ _HOMES = {
     "pruning_order": "pruning",
     "read_matches": "sink",
     "read_rejected": "changes",
+    "reduce": "reducing",
     "register": "sql",
     "register_functions": "hosting",
     "running": "session",
