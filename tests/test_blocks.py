@@ -44,6 +44,7 @@ RUN_BY = {
         "yaml": "test_pages:test_the_probes_of_the_guide_to_containers_are_answered",
     },
     "docs/how-to/measuring.md": {"console": "test_how_to:test_the_commands_of_the_guide_to_measuring_run"},
+    "docs/how-to/moving.md": {"console": "test_how_to:test_the_commands_of_the_guide_to_moving_run"},
     "docs/how-to/spark-cluster.md": {
         "sh": "test_pages:test_the_commands_of_the_guide_to_clusters_name_what_is_there",
         "python": "test_pages:test_the_programs_of_the_guide_to_clusters_run",
@@ -66,6 +67,7 @@ RUN_BY = {
     "docs/settings.md": {"toml": "test_pages:test_the_settings_of_the_service_are_read"},
     "docs/spark.md": {
         "python": "test_pages:test_the_programs_of_spark_run",
+        "sql": "test_pages:test_the_programs_of_spark_run",
         "console": "test_blocks:test_a_command_is_one_that_the_command_line_takes",
     },
 }  # fmt: skip

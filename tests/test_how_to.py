@@ -131,7 +131,7 @@ def test_the_unit_of_the_guide_to_systemd_starts_what_there_is(tmp_path, monkeyp
     program, command, *options = shlex.split(keys["ExecStart"])
     assert (program, command) == ("/opt/tamis/bin/tamis", "serve")
     (tmp_path / "tamis.toml").write_text("")
-    options = [str(tmp_path / "tamis.toml") if option == "/etc/tamis/tamis.toml" else option for option in options]
+    options = [str(tmp_path / "tamis.toml") if option == "/etc/tamis.toml" else option for option in options]
     assert run_tamis("serve", *options, "--check").exit_code == 0
     if shutil.which("systemd-analyze") is not None:
         unit = unit.replace("/opt/tamis/bin/tamis", "/bin/true").replace("=tamis\n", "=root\n")

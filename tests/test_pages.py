@@ -72,7 +72,7 @@ def test_the_commands_of_the_service_do_what_the_page_says(broker, tmp_path):
     (tmp_path / "log.jsonl").write_text('{"price": 3}\n')
     done = 0
     with terminal(tmp_path, {"TAMIS_URL": broker}) as (run, kept):
-        position = ""
+        position, passing, names = "", 0, []
         for command, shown in steps(page):
             if any(word in command for word in ELSEWHERE):
                 continue
@@ -83,9 +83,12 @@ def test_the_commands_of_the_service_do_what_the_page_says(broker, tmp_path):
                 named = re.search(r"--as (\w+)", command)
                 run(shlex_without_comment(command) + " &", [])
                 if named is None:
-                    until(lambda: 'tamis_subscribers{state="live"} 1' in answer(f"{broker}/metrics"))
-                    listening, to_come = kept[-1], expected
+                    passing += 1
+                    until(lambda many=passing + len(names): f'state="live"}} {many}' in answer(f"{broker}/metrics"))
+                    if expected:
+                        listening, to_come = kept[-1], expected
                 else:
+                    names.append(named[1])
                     until(lambda name=named[1]: f'"{name}"' in answer(f"{broker}/subscribers"))
             else:
                 command = command.replace("tail -f", "cat").replace("k3f9-812", position)
@@ -249,11 +252,19 @@ RULES = {"cheap": "price < 20", "signed": "signed AND bids <= 3"}
 
 @pytest.mark.spark
 def test_the_programs_of_spark_run(spark, tmp_path, monkeypatch, capsys):
-    """One after the other, as a reader would; those that need NATS or Kafka are done by tests of these."""
+    """One after the other, as a reader would; those that need NATS, Kafka or a broker are done by tests of these."""
     import tamis.spark
 
     monkeypatch.chdir(tmp_path)
-    matched, compiled, *streams, ranked = (text for text in contents("spark.md", "python") if "nats://" not in text)
+    programs = [text for text in contents("spark.md", "python") if "nats://" not in text and "tamis://" not in text]
+    (matched,) = (text for text in programs if "transform(tamis.spark.matching(" in text)
+    (compiled,) = (text for text in programs if "ready.rejected" in text)
+    (ranked,) = (text for text in programs if "top_k(" in text)
+    (register,) = (text for text in programs if "tamis.spark.register(" in text)
+    (chosen,) = (text for text in programs if "tamis.spark.matches(" in text)
+    (reducing,) = (text for text in programs if "tamis.spark.reduce(" in text)
+    streams = [text for text in programs if "match_stream(" in text]
+    assert len(programs) == 6 + len(streams), "a program that is not run"
     events = spark.createDataFrame(EVENTS, "auction_id bigint, price double, signed boolean, bids bigint")
     rules = spark.createDataFrame(list(RULES.items()), "subscription_id string, condition string")
     names = {
@@ -271,6 +282,25 @@ def test_the_programs_of_spark_run(spark, tmp_path, monkeypatch, capsys):
     assert sorted((row.auction_id, row.subscription_id) for row in names["pairs"].collect()) == expected
     exec(compile(compiled, "spark.md", "exec"), names)
     assert "subscription_id" in capsys.readouterr().out
+
+    names["events"] = events.selectExpr("auction_id AS number", "price", "'The Hobbit' AS title", "signed", "bids")
+    names["events"].createOrReplaceTempView("events")
+    rules.createOrReplaceTempView("rules_table")
+    exec(compile(register, "spark.md", "exec"), names)
+    (queries,) = contents("spark.md", "sql")
+    found = [spark.sql(re.sub(r"\s+--.*$", "", query)).collect() for query in queries.splitlines()]
+    cheap = sorted(number for number, id in expected if id == "cheap")  # the only rule that asks of what is shown
+    assert sorted(row.number for row in found[0] if row.ids) == cheap
+    assert sorted(row.number for row in found[1]) == cheap
+    assert {row.number for row in found[2]} == {number for number, _ in expected}
+    assert len(found[3]) == len(expected)
+    names["rules"] = rules
+    exec(compile(reducing, "spark.md", "exec"), names)
+    assert names["rest"].count() == len(RULES)
+    names["rules"] = tamis.spark.compiled(rules)
+    for line in chosen.splitlines():
+        exec(compile(f"shown = {line}", "spark.md", "exec"), names)
+        assert names["shown"].count() == len(EVENTS)
 
     arriving = str(tmp_path / "arriving")
     events.write.parquet(arriving)
@@ -299,7 +329,9 @@ def test_the_programs_of_spark_run(spark, tmp_path, monkeypatch, capsys):
     names["events"] = spark.sql(timed, events=events)
     first, _ = ranked.strip().splitlines()
     exec(compile(first, "spark.md", "exec"), names)
-    assert sorted(row.auction_id for row in names["deliveries"].collect()) == [0, 1]
+    told = sorted(names["deliveries"].collect(), key=lambda row: row.at)
+    assert [row.auction_id for row in told][:2] == [0, 1]  # the others when these have left the window
+    assert {row.auction_id for row in told} == {event["auction_id"] for event in EVENTS}
 
 
 @pytest.mark.spark

@@ -35,7 +35,7 @@ tamis translate --from eventbridge pattern.json""",
     ),
     Example(
         """echo '{"type": [{"prefx": "a"}]}' | tamis translate --from eventbridge -""",
-        "What is no rule is an error with its place.",
+        "What is not a rule is an error with its place.",
         exit_code=2,
     ),
 )

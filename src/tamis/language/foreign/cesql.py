@@ -63,7 +63,7 @@ class _Conditions:
             case CesqlConstant(value=bool() as value):
                 return any_of() if not value else all_of()
             case CesqlConstant():
-                raise self._cannot(node, "a text or an integer is no condition")
+                raise self._cannot(node, "a text or an integer is not a condition")
             case CesqlName():
                 attribute = self._extension(node, "a text", "an integer")
                 return Compare("=", attribute, Literal(True))

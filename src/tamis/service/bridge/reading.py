@@ -124,7 +124,7 @@ class LogReading:
             ]
             begin = read_position(answer["start"], epoch).event if start else first
         except (KeyError, TypeError, BadRequestError, GoneError):
-            raise BrokerError(f"what answers at {self.address} is not a broker that tells of its log") from None
+            raise BrokerError(f"what answers at {self.address} is not a broker that describes its log") from None
         return LogState(epoch, first, head, tuple(gaps), begin)
 
     def range(self, connection: BrokerConnection) -> tuple[LogState, int]:
