@@ -95,7 +95,7 @@ FIGURES = (
     Figure("behind_events", "gauge", "", "Positions that wait in memory for subscribers."),
     Figure("subscriptions", "gauge", "", "Subscriptions in force."),
     Figure("remembering", "gauge", "kind", "Subscriptions that remember earlier events: ranked, sequence, change."),
-    Figure("told", "counter", "kind", "What such subscriptions have told, repetitions included."),
+    Figure("told", "counter", "kind", "Notifications of such subscriptions, repetitions included."),
     Figure("open_subscriptions", "gauge", "", "Subscriptions that are not compiled yet."),
     Figure("connections", "gauge", "", "Open connections."),
     Figure("link_up", "gauge", "link", "1 if a neighbour is connected and both have met."),

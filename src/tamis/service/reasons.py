@@ -57,7 +57,7 @@ def sentence(name: str, verdicts: list[Judged], delivery: DeliveryFacts, is_dead
         if any(each.is_remembered for each in verdicts):
             return (
                 f"A subscription of {name} remembers it, together with other events; "
-                "whatever it has to tell of them has a position of its own."
+                "whatever follows from them is delivered at a position of its own."
             )
         if any(each.version.counts and each.is_withheld for each in verdicts):
             return f"{name} asked for it, but it is not among what its owner may receive."

@@ -97,7 +97,7 @@ class Told:
         """Of a sequence: its events."""
 
     def __repr__(self) -> str:
-        return f"<Told {self.key}: {self.kind} at {self.at.isoformat()}>"
+        return f"<{self.kind} {self.key} at {self.at.isoformat()}>"
 
 
 def encoded(event: Any, default_source: str = DEFAULT_SOURCE, /, **context: Any) -> bytes:
