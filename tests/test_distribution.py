@@ -200,6 +200,11 @@ def of_extra(place: Elsewhere, extra: str) -> None:
     if extra == "data":
         place.shell("tamis workload flights --events 100 --subscriptions 10 --out flights")
         assert (place.folder / "flights" / "events.parquet").exists()
+    elif extra == "jwt":  # beside the extra service; with what the algorithms of elliptic curves need
+        assert place.python("import jwt; print(jwt.get_algorithm_by_name('ES256') is not None)") == "True\n"
+    elif extra == "otel":
+        exporter = "from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as exporter"
+        assert place.python(f"{exporter}; print(exporter.__name__)") == "OTLPSpanExporter\n"
     elif extra == "lab":
         place.shell("tamis lab filtering --quick --only 'turning points' --out lab")
         assert "<html" in (place.folder / "lab" / "index.html").read_text("utf-8").lower()
