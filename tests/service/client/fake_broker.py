@@ -240,7 +240,7 @@ class FakeBroker:
                 self._at(number),
                 subscriber.pairs[number],
                 subscriber.sent[number] > 1,
-                msgspec.Raw(self.log[number - 1]),
+                event=msgspec.Raw(self.log[number - 1]),
             )
             await self._say(socket, events=[delivered])
             if not subscriber.is_durable:
@@ -252,7 +252,8 @@ class FakeBroker:
 
     async def say_again(self, subscriber: Subscriber, number: int) -> None:
         """Deliver an event once more, as a broker does whose patience with *done* is over."""
-        delivered = wire.Delivered(self._at(number), subscriber.pairs[number], True, msgspec.Raw(self.log[number - 1]))
+        raw = msgspec.Raw(self.log[number - 1])
+        delivered = wire.Delivered(self._at(number), subscriber.pairs[number], True, event=raw)
         await self._say(subscriber.consumer, events=[delivered])
 
     # -- Requests
