@@ -130,4 +130,6 @@ def _advancing() -> Iterator[Callable[[int, int, str], None]]:
     columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=None)
-        yield lambda done, count, doing: progress.update(task, completed=done, total=count, description=doing)
+        yield lambda done, count, doing: progress.update(
+            task, completed=done, total=count, description=doing, refresh=True
+        )
