@@ -195,6 +195,7 @@ def test_a_webhook_of_the_format_before_posts_as_it_did(tmp_path):
     State(path, "k3f9", "north").close()
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE webhooks")
+        connection.execute("DROP TABLE resumes")  # which came later
         connection.execute(
             "CREATE TABLE webhooks (subscriber TEXT PRIMARY KEY, url TEXT NOT NULL, secrets BLOB NOT NULL, made_by TEXT "
             "NOT NULL, roles BLOB NOT NULL, is_admin INTEGER NOT NULL) WITHOUT ROWID"
