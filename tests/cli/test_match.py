@@ -55,6 +55,24 @@ def test_every_format_gives_the_same_pairs_in_every_engine(files, ending, engine
     assert spark.range(1).count() == 1, "a session that was there stays"
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_lists_are_in_the_order_of_the_priorities_of_the_rules(engine, tmp_path, spark):
+    assert spark is not None
+    (tmp_path / "rules.csv").write_text(
+        "subscription_id,condition,priority\nlow,price < 20,1\nhigh,price < 30,5\nnone,price < 40,\n"
+    )
+    (tmp_path / "events.jsonl").write_text('{"price": 12}\n{"price": 25}\n')
+    result = tamis(
+        "match", "--events", str(tmp_path / "events.jsonl"), "--subscriptions", str(tmp_path / "rules.csv"),
+        "--out", str(tmp_path / "lists.jsonl"), "--result", "lists", "--engine", engine,
+    )  # fmt: skip
+    assert result.exit_code == 0, result.output
+    lines = [line for part in (tmp_path / "lists.jsonl").glob("part-*") for line in part.read_text().splitlines()]
+    found = {row["price"]: row["subscription_ids"] for row in map(json.loads, lines)}
+    assert found == {12: ["high", "low", "none"], 25: ["high", "none"]}
+
+
 def test_what_is_rejected_is_told_and_kept(files, tmp_path):
     folder, _ = files
     rules = tmp_path / "rules.csv"

@@ -341,9 +341,9 @@ def _matched(
         targets.require_new(session)
         table = read(session)
         rules = read_in_order(session, subscriptions)
-        if result == "lists" and "priority" in rules.columns:  # which only they are in the order of
-            naming = {**naming, "priority": "priority"}
-        compiled = on_spark.compiled(rules, schema=Schema.from_spark(table), **naming)
+        has_priorities = result == "lists" and "priority" in rules.columns  # which only lists are in the order of
+        priority = "priority" if has_priorities else None
+        compiled = on_spark.compiled(rules, schema=Schema.from_spark(table), priority=priority, **naming)
         bad = [Rejected(*row) for row in compiled.rejected.collect()] if compiled.rejected_count else []
         if bad and strict:
             return None, bad
