@@ -16,12 +16,12 @@ from tamis.errors import LanguageError
 from tamis.service.client.asking import history
 from tamis.service.client.backoff import Backoff
 from tamis.service.client.dialling import Dialler
-from tamis.service.client.synchronous import BackgroundLoop
+from tamis.service.client.synchronous import BackgroundLoop, portion_of
 from tamis.service.errors import GoneError, NotFoundError, ServiceError, TooManyError, UnreachableError
 from tamis.sources.errors import AnotherLogError, BrokerError, OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+    from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 
     from tamis.errors import TamisError
     from tamis.service.bridge.address import BrokerAddress
@@ -77,7 +77,7 @@ class BrokerConnection:
         """Yield the events of a part of the log, some at a time."""
         events: AsyncGenerator[Event, None] = history(self._dialler, where, since, until, None, on_gap)
         try:
-            while portion := self._loop.wait_for(_some(events)):
+            while portion := self._loop.wait_for(portion_of(events, _PORTION)):
                 yield portion
         except (ServiceError, LanguageError) as error:
             raise plain(error, self._address) from None
@@ -132,12 +132,3 @@ def _document(content: bytes) -> dict[str, Any]:
     if not isinstance(document, dict):
         raise ServiceError("the broker answered with something that is not a JSON object")
     return document
-
-
-async def _some(events: AsyncIterator[Event]) -> list[Event]:
-    portion: list[Event] = []
-    async for event in events:
-        portion.append(event)
-        if len(portion) == _PORTION:
-            break
-    return portion

@@ -242,7 +242,7 @@ class Client:
     ) -> Iterator[Event]:
         """Yield events of the past that a text wants. See `AsyncClient.read`."""
         events = self._loop.call(lambda: self._client.read(where, since, until, most, on_gap))
-        while portion := self._loop.wait_for(_some(events)):
+        while portion := self._loop.wait_for(portion_of(events, _PORTION)):
             yield from portion
 
     def match(self, events: Any) -> Any:
@@ -299,11 +299,12 @@ async def _next(subscription: Subscription) -> Delivery | None:
         return None
 
 
-async def _some(events: AsyncIterator[Event]) -> list[Event]:
+async def portion_of(events: AsyncIterator[Event], most: int) -> list[Event]:
+    """Return the next events of an iterator, so many at most; none at its end."""
     portion: list[Event] = []
     async for event in events:
         portion.append(event)
-        if len(portion) == _PORTION:
+        if len(portion) == most:
             break
     return portion
 

@@ -80,6 +80,8 @@ WEBHOOK = Scheme(
     ),
     formats=(Deferred("tamis.spark.sources.webhook:WebhookDataSource"),),
 )
+_TO_A_BROKER = ("url", "token", "ca", "certificate", "key", "patience_s")
+"""How to reach one, whether events are read there or published."""
 BROKER = Scheme(
     name="tamis",
     title="brokers of Tamis",
@@ -91,12 +93,7 @@ BROKER = Scheme(
         arriving=Deferred("tamis.service.bridge.arriving:broker_batches"),
         on_spark=Deferred("tamis.spark.sources.broker_events:broker_events"),
         options=(
-            "url",
-            "token",
-            "ca",
-            "certificate",
-            "key",
-            "patience_s",
+            *_TO_A_BROKER,
             "where",
             "name",
             "start",
@@ -113,12 +110,7 @@ BROKER = Scheme(
         ask=Deferred("tamis.service.bridge.writing:require_sink"),
         writing=Deferred("tamis.service.bridge.writing:event_writing"),
         options=(
-            "url",
-            "token",
-            "ca",
-            "certificate",
-            "key",
-            "patience_s",
+            *_TO_A_BROKER,
             "type",
             "source",
             "subject",
