@@ -6,7 +6,7 @@ import pyarrow.compute as pc
 import pytest
 
 from tamis.workloads.expression_trees import shared_shares
-from tamis_lab.experiments.base import Claim, Judgement, Result
+from tamis_lab.experiments.base import Judgement, Result
 from tamis_lab.experiments.books import books
 from tamis_lab.experiments.filtering import (
     EXPERIMENTS,
@@ -38,7 +38,8 @@ EXACT = {
     "auction memory": ("bytes (class 1)", "bytes (class 2)", "bytes (class 3)", "bytes (all three)"),
     "auction classes": ("conjunctions", "candidates"),
     "conjunctive load": ("general-memory-alike",),
-    "operators": ("touches",),
+    "brute force": ("memory-in-proportion",),
+    "operators": ("touches", "general-memory-alike (AND, OR)", "general-memory-alike (AND, OR, XOR)"),
     "overlap": ("shared-nodes",),
     "normal forms": ("eight-conjunctions", "doubles"),
     "composite events": ("within",),
@@ -138,9 +139,11 @@ def test_the_crossing_of_class_2_is_where_the_clock_says(monkeypatch):
 @pytest.mark.parametrize(
     ("paths_s", "verdict"), [(0.5, Judgement.AGREES), (1.0, Judgement.SAME), (2.0, Judgement.TURNED)]
 )
-def test_true_value_paths_win_or_lose_by_the_clock(monkeypatch, paths_s, verdict):
-    with_times(monkeypatch, {PATHS: paths_s, ZERO: 1.0, GENERAL: 1.2})
-    claims: tuple[Claim, ...] = operators.run(TINY, 1, quiet).claims
+def test_true_value_paths_win_or_lose_by_the_clock(results, paths_s, verdict):
+    rows = [row | {PATHS: 1 / paths_s, ZERO: 1.0, GENERAL: 1 / 1.2} for row in results["operators"].rows]
+    by_load = {load: [row for row in rows if row["operators"] == load] for load in operators.LOADS}
+    own = [row for row in rows if row["operators"] not in operators.LOADS]
+    claims = operators._claims(by_load, own)
     assert claims[0].verdict is verdict
     assert claims[2].verdict is Judgement.AGREES
 
@@ -198,3 +201,30 @@ def test_class_3_is_judged_with_few_signed_books_and_shown_with_many(results):
         for is_so in (False, True)
     ]
     assert [pc.mean(each).as_py() for each in signed] == pytest.approx([0.018, 0.155], abs=0.02)
+
+
+def rates(count: int, **times: float) -> dict:
+    return {"subscriptions": count} | {f"events {name}": rate for name, rate in times.items()}
+
+
+def test_gryphon_passes_counting_beyond_half_a_million_or_the_run_cannot_say_it():
+    few = [rates(100_000, counting=9.0, gryphon=1.0, atree=1.0)]
+    many = [
+        *few,
+        rates(800_000, counting=2.0, gryphon=3.0, atree=0.1),
+        rates(1_000_000, counting=1, gryphon=2, atree=0.8),
+    ]
+    assert [claim.verdict for claim in conjunctive_load._crossing_claims(few)] == 2 * [Judgement.UNMEASURED]
+    passed, level = conjunctive_load._crossing_claims(many)
+    assert passed.verdict is level.verdict is Judgement.AGREES
+    assert passed.ours.endswith("1.50 at 800,000, 2.00 at 1,000,000") and level.ours.endswith("0.80 at 1,000,000")
+    behind = [rates(1_000_000, counting=3, gryphon=2, atree=1)]
+    assert {claim.verdict for claim in conjunctive_load._crossing_claims(behind)} == {Judgement.TURNED}
+
+
+def test_the_mixed_load_is_measured_with_the_shares_it_was_published_with(results):
+    rows = {row["operators"]: row for row in results["operators"].rows}
+    mixed = rows[operators.MIXED]
+    assert mixed["shared nodes"] == pytest.approx(operators.OWN_SHARING, abs=0.06)
+    assert mixed["match share"] == pytest.approx(operators.OWN_MATCHES, abs=0.06)
+    assert rows[operators.CONJUNCTIVE]["match share"] < 0.02

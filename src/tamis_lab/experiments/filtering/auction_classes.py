@@ -14,6 +14,7 @@ from typing import Any
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.books import books
 from tamis_lab.experiments.filtering.auction_memory import MIXES
+from tamis_lab.experiments.filtering.knees import judged_ratio
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, field_of
 from tamis_lab.experiments.statements import Judge
 
@@ -63,7 +64,13 @@ def _claims(rows: list[Row]) -> list[Claim]:
         judged("candidates", {name: row["candidates"] for name, row in lasts.items()}),
         judged("conjunctions", {name: lasts[name]["conjunctions"] / each for name, each in CONVERSION.items()}),
         _crossing([row for row in rows if row["class"] == "class 2"]),
+        *(_knees([row for row in rows if row["class"] == name], name) for name in CLASSES),
     ]
+
+
+def _knees(mine: list[Row], name: str) -> Claim:
+    counts = [row["subscriptions"] for row in mine]
+    return judged_ratio(judged, counts, [row[COUNTING] for row in mine], [row[BOOLEAN] for row in mine], name)
 
 
 def _sweep(name: str, scale: Scale, seed: int, tell: Tell) -> list[Row]:

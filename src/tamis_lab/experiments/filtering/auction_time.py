@@ -10,6 +10,7 @@ from __future__ import annotations
 from tamis.workloads.distributions import OPERAND_DISTRIBUTIONS
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.books import books
+from tamis_lab.experiments.filtering.knees import judged_knee, judged_ratio
 from tamis_lab.experiments.filtering.subjects import (
     BOOLEAN,
     BOOLEAN_ORDERED,
@@ -22,6 +23,8 @@ from tamis_lab.experiments.statements import Judge
 
 judged = Judge("filtering", "auction time")
 
+KNEES = {BOOLEAN: 200_000, COUNTING: 50_000}
+"""Where the source sees them, all classes together."""
 ALL = (BOOLEAN, BOOLEAN_ORDERED, BOOLEAN_SHUFFLED, COUNTING, COUNTING_SHUFFLED)
 
 
@@ -43,6 +46,8 @@ def _claims(rows: list[Row], by_distribution: list[Row]) -> tuple[Claim, ...]:
     first, last = rows[0], rows[-1]
     at = f"at {last['subscriptions']:,}"
     ratios = [row[BOOLEAN] / row[COUNTING] for row in rows]
+    counts = [row["subscriptions"] for row in rows]
+    times = {name: [row[name] for row in rows] for name in KNEES}
     return (
         judged("time", ratios[-1], at=at),
         judged("time-shuffled", last[BOOLEAN_SHUFFLED] / last[COUNTING_SHUFFLED], at=at),
@@ -55,6 +60,8 @@ def _claims(rows: list[Row], by_distribution: list[Row]) -> tuple[Claim, ...]:
             judged("operands-hardly-matter", {row["distribution"]: row[name] for row in by_distribution}, name=name)
             for name in (BOOLEAN, COUNTING)
         ),
+        *(judged_knee(judged, counts, times[name], published, name) for name, published in KNEES.items()),
+        judged_ratio(judged, counts, times[COUNTING], times[BOOLEAN], "all classes"),
     )
 
 

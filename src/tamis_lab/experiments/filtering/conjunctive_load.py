@@ -20,6 +20,10 @@ from tamis_lab.experiments.statements import Judge
 
 judged = Judge("filtering", "conjunctive load")
 
+GRYPHON_AHEAD, LEVEL = 500_000, 1_000_000
+"""Beyond so many subscriptions Gryphon is said to be faster than counting, and from so many on the A-Tree as fast."""
+_AS_FAST = 1.5
+
 NAMES = (COUNTING, GRYPHON, *A_TREES)
 SHARED = (0.35, 0.40)
 """How many of the inner nodes are shared, as published: the least and the most."""
@@ -45,7 +49,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     claims = (
         *_insertion_claims(mine, setting),
         *_event_claims(mine[0], mine[-1], setting),
-        *_memory_claims(mine[-1], setting),
+        *_crossing_claims(mine),
+        *_memory_claims(mine, setting),
     )
     counts = tuple(row["subscriptions"] for row in mine)
     plots = tuple(
@@ -148,8 +153,40 @@ def _event_claims(first: Row, last: Row, setting: str) -> tuple[Claim, ...]:
     )
 
 
-def _memory_claims(last: Row, setting: str) -> tuple[Claim, ...]:
+def _crossing_claims(mine: list[Row]) -> tuple[Claim, ...]:
+    """Say where curves of events a second cross; a run that ends before cannot say it."""
+
+    def by_size(name: str, many: list[Row]) -> tuple[dict[int, float], str]:
+        ratios = {row["subscriptions"]: row[f"events {name}"] / row[f"events {COUNTING}"] for row in many or mine}
+        return ratios, ", ".join(f"{ratio:.2f} at {count:,}" for count, ratio in ratios.items())
+
+    beyond = [row for row in mine if row["subscriptions"] > GRYPHON_AHEAD]
+    level = [row for row in mine if row["subscriptions"] >= LEVEL]
+    gryphon, gryphon_told = by_size(GRYPHON, beyond)
+    atree, atree_told = by_size(PATHS, level)
     return (
+        judged("gryphon-passes-counting", [gryphon[row["subscriptions"]] > 1 for row in beyond], details=gryphon_told),
+        judged(
+            "atree-level-with-counting",
+            [1 / _AS_FAST <= atree[row["subscriptions"]] <= _AS_FAST for row in level],
+            details=atree_told,
+        ),
+    )
+
+
+def _memory_claims(mine: list[Row], setting: str) -> tuple[Claim, ...]:
+    first, last = mine[0], mine[-1]
+
+    def grown(name: str) -> float:
+        """How many times as much memory the last size takes as the first."""
+        return float(last[f"bytes {name}"] / first[f"bytes {name}"] * last["subscriptions"] / first["subscriptions"])
+
+    return (
+        judged(
+            "gryphon-memory-rises",
+            grown(GRYPHON) / grown(PATHS),
+            at=f"from {first['subscriptions']:,} to {last['subscriptions']:,}",
+        ),
         judged("memory-order", {name: last[f"bytes {name}"] for name in (PATHS, GRYPHON, COUNTING)}, setting=setting),
         judged("paths-less-memory", last[f"bytes {PATHS}"] / last[f"bytes {ZERO}"], at=setting),
         judged("general-memory-alike", {name: last[f"bytes {name}"] for name in (ZERO, GENERAL)}, setting=setting),
