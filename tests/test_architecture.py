@@ -310,11 +310,10 @@ NAMESAKES = {
     "Delivery": "one event for one subscriber: out of a window, as the core says it, and as a program of the client sees it",
     "Gap": "positions that are lost: in the log, and as a program of the client is notified of them",
     "Hello": "the first message of a conversation: between brokers, and between a broker and a client",
-    "Passed": "an event on its way: between brokers, and as a frame of a link of the service",
     "Publish": "a publication: between brokers, and of a client",
     "Subscribe": "a subscription: between brokers, and of a client",
     "Subscription": "a row of a matcher, and what a client holds while it is subscribed; both are public",
-    "Told": "what there is to tell whom: of ranked subscriptions at a broker's desk, of sequences and changes, and by the service",
+    "Told": "what a subscription with a memory says of an event: as the core says it, on the WebSocket, and in a program",
     "Unsubscribe": "the end of a subscription: between brokers, and of a client",
 }
 """Names of classes that stand in several modules: the same thing in two protocols, or as two layers see it."""
@@ -337,7 +336,9 @@ def test_a_local_says_what_it_holds_and_not_how_it_came():
     assert sorted(vague) == []
 
 
-QUESTIONS = re.compile(r"_*(is|has|are|can|may|must|does|fits|covers|overlaps|holds|contains|knows|wants|needs)(_|$)")
+QUESTIONS = re.compile(
+    r"_*(is|has|are|was|were|can|may|must|would|should|does|fits|covers|overlaps|holds|contains|knows|wants|needs|takes|accepts|allows|lies|belongs)(_|$)"
+)
 CHANGING = {
     "add", "append", "appendleft", "clear", "discard", "extend", "heappop", "heappush", "insert", "pop", "popitem", "popleft",
     "put", "remove", "setdefault", "sort", "spend", "update",
@@ -368,6 +369,10 @@ def changes_of(function: ast.FunctionDef | ast.AsyncFunctionDef):
             targets = [node.target]
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGING:
             targets = [node.func]
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):  # of which only the effect can be wanted
+            called = node.value.func
+            is_own = isinstance(called, ast.Attribute) and ast.unparse(called.value) == "self"
+            targets = [called] if is_own else []
         else:
             continue
         flat = [part for each in targets for part in (each.elts if isinstance(each, ast.Tuple) else [each])]
@@ -386,6 +391,8 @@ def test_a_function_that_is_named_as_a_question_only_answers():
     assert sorted(wrong) == sorted(SCRATCH), "name it for what it does, or let it only answer"
     source = "def is_cut(self, tree):\n    self.count += 1\n    tree.children.pop()\n    return True"
     assert list(changes_of(ast.parse(source).body[0])) == [2, 3]
+    source = "def is_cut(self, tree):\n    self._cut(tree)\n    print(tree)\n    return self._has_parts(tree)"
+    assert list(changes_of(ast.parse(source).body[0])) == [2]
 
 
 def test_every_library_that_is_imported_is_named_in_the_project():

@@ -84,7 +84,7 @@ class Drive:
                 case Read(first, last):
                     self.reads += 1
                     blocks, through = self.log.read(first, last, 1)
-                    self.do(self.node.was_read(blocks, through, self.log.first, self.now))
+                    self.do(self.node.take_read(blocks, through, self.log.first, self.now))
         self.sync()
 
     def sync(self) -> None:

@@ -217,7 +217,7 @@ class Remembering:
         if self.reading is not None:
             read, self.reading = self.reading, None
             blocks, through = self.log.read(read.first, read.last, self.chance.choice((1, 2, 9)))
-            self.carry(self.node.was_read(blocks, through, self.log.first, self.now))
+            self.carry(self.node.take_read(blocks, through, self.log.first, self.now))
 
     # -- What is said
 

@@ -114,7 +114,7 @@ class OneThread:
                 waiting += self.node.kept(output.number)
             elif isinstance(output, Read):
                 blocks = list(self.log.read(output.first, output.last))
-                waiting += self.node.was_read(blocks, output.last, self.log.first, time.time())
+                waiting += self.node.take_read(blocks, output.last, self.log.first, time.time())
             elif isinstance(output, Say) and isinstance(output.answer, Deliveries):
                 name = output.answer.subscriber
                 self.delivered[name] += output.answer.items

@@ -391,7 +391,7 @@ class World:
             blocks, through = machine.log.read(read.first, read.last, self.chance.choice((1, 2, 9)))
             if self.chance.random() < 0.2:
                 self.retain(machine)
-            machine.carry(machine.node.was_read(blocks, through, machine.log.first, self.now))
+            machine.carry(machine.node.take_read(blocks, through, machine.log.first, self.now))
 
     def retain(self, machine: Machine) -> None:
         if self.has_retention and not self.is_resting:

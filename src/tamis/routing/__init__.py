@@ -17,7 +17,7 @@ from tamis.routing.adaptation import Adaptation
 from tamis.routing.base import Changes, Strategy, Summary
 from tamis.routing.broker import MOST_ENTRIES, Broker
 from tamis.routing.covering import Covering
-from tamis.routing.desk import Desk, Told
+from tamis.routing.desk import Desk, RankedDelivery
 from tamis.routing.encoding import decode, encode
 from tamis.routing.errors import (
     BudgetOfImperfectionError,
@@ -132,6 +132,7 @@ __all__ = [
     "Post",
     "Pruned",
     "Publish",
+    "RankedDelivery",
     "Reject",
     "Relayed",
     "Renew",
@@ -150,7 +151,6 @@ __all__ = [
     "Summary",
     "TakeBack",
     "TakenOver",
-    "Told",
     "Unadvertise",
     "UnknownHandleError",
     "UnknownPeerError",

@@ -153,7 +153,7 @@ class Comparisons:
         Whoever asks compares those that it has a use for (`is_around`): a link wants one of them, and there may be
         thousands.
         """
-        self._check(known)
+        self._forget_if_outdated(known)
         if known.around is None:
             known.around = self._new_list(
                 known, self._told if self._index is None else self._index.candidates_around(known.form.expression)
@@ -162,7 +162,7 @@ class Comparisons:
 
     def inside(self, known: KnownFilter) -> Candidates:
         """Return the numbers of all filters that one covers, and perhaps of others, likewise."""
-        self._check(known)
+        self._forget_if_outdated(known)
         if known.inside is None:
             known.inside = self._new_list(
                 known, self._told if self._index is None else self._index.candidates_inside(known.form.expression)
@@ -188,7 +188,7 @@ class Comparisons:
         self._listed_count -= 1
         return False
 
-    def _check(self, known: KnownFilter) -> None:
+    def _forget_if_outdated(self, known: KnownFilter) -> None:
         """Forget lists to which nobody adds, if there is something to add."""
         if not known.told_count and known.as_of != self._entered_count:
             self._forget_lists(known)

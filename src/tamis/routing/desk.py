@@ -46,7 +46,7 @@ _EVENTS_KEPT_ANYWAY = 4096
 """Below so many events it does not pay to look which of them may still be told."""
 
 
-class Told(NamedTuple):
+class RankedDelivery(NamedTuple):
     """Clients are to be told of an event, because of these ranked subscriptions, at a moment of their windows."""
 
     publication: Publish
@@ -79,7 +79,7 @@ class Desk:
     >>> desk = Desk()
     >>> desk.add("ann", "best", Ranked("price", 1, "5 SECONDS"), now=0.0)
     >>> desk.take(Passed("dear", {"price": 9}, at=1.0), now=1.0)
-    [Told(publication=Publish(key='dear', event=...), clients={'ann': ['best']}, at=1.0)]
+    [RankedDelivery(publication=Publish(key='dear', event=...), clients={'ann': ['best']}, at=1.0)]
     >>> [told.publication.key for told in desk.take(Passed("cheap", {"price": 7}, at=2.0), now=2.0)]
     ['cheap']
     >>> desk.take(Passed("middle", {"price": 8}, at=3.0), now=3.0), desk.due <= 7.0
@@ -198,7 +198,7 @@ class Desk:
 
     def take(
         self, passed: Passed, now: float, served: Collection[str] = (), *, is_withdrawn: bool = False
-    ) -> list[Told]:
+    ) -> list[RankedDelivery]:
         """Take an event, or one that comes for the second time; return whom to tell of what.
 
         `served` are the clients who are told of it in any case, because of subscriptions that are not ranked.
@@ -212,7 +212,7 @@ class Desk:
         now: float,
         served: Sequence[Collection[str]],
         withdrawn: Collection[Key] = (),
-    ) -> list[list[Told]]:
+    ) -> list[list[RankedDelivery]]:
         """Do what `take` does with each event in turn; return for each whom to tell of what."""
         if not self._wanted:
             return [[] for _ in group]
@@ -234,14 +234,16 @@ class Desk:
                     arrival = min(bisect_right(moments, last_at), len(group) - 1)
                 step = arrival
             entrances[step].append(entrance)
-        tellings: list[list[Told]] = []
+        tellings: list[list[RankedDelivery]] = []
         for step, clients in enumerate(served):
             tellings.append(self._telling(entrances[step]))
             self._note_served(steps[step].number, clients)
         self._forget_some()
         return tellings
 
-    def _taken_singly(self, passed: Passed, now: float, served: Collection[str], is_withdrawn: bool) -> list[Told]:
+    def _taken_singly(
+        self, passed: Passed, now: float, served: Collection[str], is_withdrawn: bool
+    ) -> list[RankedDelivery]:
         if passed.attempt == 2:
             left = min(passed.at + (self.buffer_s or 0.0), now)
             self._wait(max(left, self._settled), _Second(passed))
@@ -266,14 +268,14 @@ class Desk:
         self._wait(at, event)
         return event
 
-    def withdraw(self, key: Key, at: float, now: float) -> list[Told]:
+    def withdraw(self, key: Key, at: float, now: float) -> list[RankedDelivery]:
         """Tell nobody of an event from a moment on. It keeps its place in all windows."""
         if not self._wanted:
             return []
         self._wait(max(min(at, now), self._settled), _Withdrawal(key))
         return self._telling(self._rank_what_has_waited(now))
 
-    def advance(self, now: float) -> list[Told]:
+    def advance(self, now: float) -> list[RankedDelivery]:
         """Let the time pass, up to and including now; return whom to tell of what."""
         entrances = self._rank_what_has_waited(now)
         while (due := self._ranker.due) + self._lateness_s <= now:
@@ -331,13 +333,13 @@ class Desk:
 
     # -- Whom to tell
 
-    def _telling(self, entrances: Iterable[Delivery]) -> list[Told]:
+    def _telling(self, entrances: Iterable[Delivery]) -> list[RankedDelivery]:
         """Return whom to tell of what: of events that were not withdrawn, once for a client.
 
         Hundreds may enter with one event, so all that concerns the event is looked at once for those that follow each
         other; what is left for each is to find its client.
         """
-        tellings: dict[tuple[int, float], Told] = {}
+        tellings: dict[tuple[int, float], RankedDelivery] = {}
         wanted, remembered = self._wanted, self._told
         last_number, last_at = -1, -math.inf
         clients: dict[str, list[Key]] = {}
@@ -351,7 +353,7 @@ class Desk:
                 published_at, comes_late = passed.at, passed.at < self._latest_start
                 telling = tellings.get((number, at))
                 if telling is None:
-                    telling = tellings[number, at] = Told(passed.published, {}, at)
+                    telling = tellings[number, at] = RankedDelivery(passed.published, {}, at)
                 clients = telling.clients
             if is_withdrawn or (comes_late and published_at < self._starts[id].moment):
                 continue  # in vain, or it was published before the subscription counted

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from tamis.routing.desk import Told
+    from tamis.routing.desk import RankedDelivery
     from tamis.routing.messages import Key, Message
     from tamis.routing.wanted import GroupMatches
 
@@ -122,7 +122,7 @@ class Groups(PublishingPart, ABC):
 
     def _ranked_together(
         self, group: list[Passed], wanted_by: list[Mapping[str, list[Key]]], now: float
-    ) -> tuple[Iterator[Mapping[str, list[Key]]], Iterator[list[Told]]]:
+    ) -> tuple[Iterator[Mapping[str, list[Key]]], Iterator[list[RankedDelivery]]]:
         """Return who wants each event of a group, and whom the desk tells of what, for each in turn."""
         served = [self._served(passed, each) for passed, each in zip(group, wanted_by, strict=True)]
         withdrawn = [each.key for each in group if each.key in self._withdrawals]

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.routing.base import Strategy
-    from tamis.routing.desk import Desk, Told
+    from tamis.routing.desk import Desk, RankedDelivery
     from tamis.routing.links import Link
     from tamis.routing.messages import Key
     from tamis.routing.table import RoutingTable
@@ -180,7 +180,7 @@ class PublishingPart(ABC):
         wanted_by: Mapping[str, list[Key]],
         source: str,
         now: float,
-        ranked: list[Told] | None = None,
+        ranked: list[RankedDelivery] | None = None,
     ) -> list[Output]:
         """Return what is delivered and sent of an event that was matched; `ranked` is what the desk has said of it."""
         served = self._served(message, wanted_by)
@@ -215,7 +215,7 @@ class PublishingPart(ABC):
             return {}
         return {peer: keys for peer, keys in wanted_by.items() if peer in self._ranks}
 
-    def _delivered(self, ranked: Iterable[Told]) -> list[Output]:
+    def _delivered(self, ranked: Iterable[RankedDelivery]) -> list[Output]:
         """Return what is delivered because the desk says so."""
         outputs: list[Output] = []
         for telling in ranked:

@@ -423,7 +423,7 @@ class RoutingTable:
         if self._matcher.watched_count >= _COUNTS_TAKEN_AT:
             self._take_counts()
         else:
-            self._is_informed()  # which takes over the first counts
+            self._take_enough_counts()
         return self.counters.share(predicate)
 
     @property
@@ -639,14 +639,15 @@ class RoutingTable:
             self._take_counts()  # half a second for many filters, so only where somebody goes by the counts
         if self._insertion is not None and self._pruned is not None and self._pruned.has_new:
             threshold, _ = self._insertion
-            if self._pruned.share != self.share or self._is_informed():
+            if self._pruned.share != self.share or self._take_enough_counts():
                 self._match_as(self._pruned.prune_new(None if threshold is None else Goal(threshold=threshold)))
         if self._waiting:
             matched = self._matched
             self._matcher.add_many({number: matched[number] for number in self._waiting}, destinations=self._waiting)
             self._waiting = {}
 
-    def _is_informed(self) -> bool:
+    def _take_enough_counts(self) -> bool:
+        """Take over what the matcher has counted once that is enough; return whether enough events are known."""
         if self.counters.event_count < INFORMED and self.counters.event_count + self._matcher.watched_count >= INFORMED:
             self._take_counts()
         return self.counters.event_count >= INFORMED

@@ -526,7 +526,7 @@ class Core:
         reader = RangeReader(self._log)
         while (read := self._reads.get()) is not None:
             blocks, through = reader.read(read.first, read.last, read.count)
-            self._post(self._node.was_read, blocks, through, self._log.first)
+            self._post(self._node.take_read, blocks, through, self._log.first)
 
     def _follow(self) -> None:
         """Take what others write to a shared log."""

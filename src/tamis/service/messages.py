@@ -505,7 +505,7 @@ class Keep(Message, frozen=True):
 
 
 class Read(Message, frozen=True):
-    """Read events from the log, from `first` on, `count` of them or a block more; answer with `was_read`.
+    """Read events from the log, from `first` on, `count` of them or a block more; answer with `take_read`.
 
     There is at most one at a time.
     """

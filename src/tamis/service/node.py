@@ -2,7 +2,7 @@
 
 The node has no socket, file, clock, thread or chance. Whoever drives it hands it requests, the time, and what the
 disks say, and carries out what it returns: `hear` and `take` for requests, `on_disk` and `kept` when the log and the
-state are written, `was_read` for what was read, `tick` for time, `work` for a slice of catching up. What it wants said
+state are written, `take_read` for what was read, `tick` for time, `work` for a slice of catching up. What it wants said
 about an event is held back until the event is on disk (`gate`).
 
 The way of an event: it is numbered and handed to the log; while the disk works, the broker says who wants it; when it
@@ -1061,7 +1061,7 @@ class Node:
         self._look(ready, blocks, first, through, now, outputs)
         return outputs
 
-    def was_read(self, blocks: Sequence[Block], through: int, log_first: int, now: float) -> list[Output]:
+    def take_read(self, blocks: Sequence[Block], through: int, log_first: int, now: float) -> list[Output]:
         """Take what was read: all events up to a position, from the one that was asked for.
 
         `log_first` is where the log began when that had been read: what retention took meanwhile is told as a gap.

@@ -114,8 +114,11 @@ def exit_form(change: Change) -> ExitForm:
     asked: set[Path] = set()
     for part in _parts(change.condition):
         key = _equated(part)
-        if (key is None or key[0] not in per) and not _takes_paths(part, asked):
-            return kept
+        if key is None or key[0] not in per:
+            paths = _compared_paths(part)
+            if paths is None:
+                return kept
+            asked |= paths
     return kept._replace(way=IF_KNOWN, paths=tuple(sorted(asked)))
 
 
@@ -166,15 +169,15 @@ def _compared(condition: Expression) -> tuple[Path, int, float] | None:
     return (path, _WAYS[operator], float(value)) if is_exact else None
 
 
-def _takes_paths(condition: Expression, asked: set[Path]) -> bool:
-    """Is a condition made of comparisons with numbers, and nothing else? Whose, is added to `asked`."""
+def _compared_paths(condition: Expression) -> set[Path] | None:
+    """Return which attributes a condition compares with numbers; None if it is made of anything else, too."""
     if isinstance(condition, And | Or | Not):
-        return all(_takes_paths(below, asked) for below in condition.children)
+        below = [_compared_paths(child) for child in condition.children]
+        return None if None in below else set().union(*(paths for paths in below if paths is not None))
     sides = _sides(condition)
     if sides is None or sides[1] not in _WAYS or type(sides[2]) not in _NUMBERS:
-        return False
-    asked.add(sides[0])
-    return True
+        return None
+    return {sides[0]}
 
 
 def knowledge(events: Events, profiles: list[tuple[Path, ...]]) -> tuple[npt.NDArray[np.int8], npt.NDArray[np.float64]]:

@@ -35,12 +35,12 @@ from tamis.standing.change import Change
 from tamis.standing.changes import ChangeStates
 from tamis.standing.errors import SavedStateError
 from tamis.standing.latest import LatestStates
+from tamis.standing.pending import ChangesTold, PendingNotifications
 from tamis.standing.runs import Plan
 from tamis.standing.sequence import Sequence
 from tamis.standing.sequences import EndedRun, Sequences
 from tamis.standing.spans import span_of
 from tamis.standing.subscriptions import Subscription, subscription_of
-from tamis.standing.told import ChangesTold, Told
 from tamis.topk import Ranked, SettingError, TopK
 from tamis.topk.lateness import Change as Happening
 from tamis.topk.lateness import Lateness, Publication, Withdrawal
@@ -354,50 +354,50 @@ class Standing:
             self._pass_time(self._lateness.settled, due)
         return self._in_order(due)
 
-    def _happen(self, happenings: list[Happening], told: Told) -> None:
+    def _happen(self, happenings: list[Happening], pending: PendingNotifications) -> None:
         """Take what is in order by now, consecutive events together."""
         waiting: list[Publication] = []
         for happening in happenings:
             if len(self._leases) and self._leases.has_ended(happening.at):
-                self._publish(waiting, told)
+                self._publish(waiting, pending)
                 waiting = []
-                self._end_lives(happening.at, told)
+                self._end_lives(happening.at, pending)
             if isinstance(happening, Publication):
                 waiting.append(happening)
                 continue
-            self._publish(waiting, told)
+            self._publish(waiting, pending)
             waiting = []
-            self._pass_time(happening.at, told)
+            self._pass_time(happening.at, pending)
             if happening.event_id in self._seen:
                 end = min(self._ends.get(happening.event_id, _ENDLESS)[0], math.nextafter(happening.at, -math.inf))
                 self._ends[happening.event_id] = end, happening.at
             if len(self.ranked):
-                self._tell_ranked(self.ranked.withdraw(happening.event_id, happening.at), told)
-        self._publish(waiting, told)
+                self._tell_ranked(self.ranked.withdraw(happening.event_id, happening.at), pending)
+        self._publish(waiting, pending)
 
-    def _end_lives(self, now: float, told: Told) -> None:
+    def _end_lives(self, now: float, pending: PendingNotifications) -> None:
         """Remove the subscriptions that have ended by now, each after what was due before its end."""
         while self._leases.has_ended(now):
             end = self._leases.next_end
             assert end is not None
-            self._pass_time(end, told)
+            self._pass_time(end, pending)
             for subscription_id in list(self._leases.ended(end)):
                 self.remove(subscription_id)
 
-    def _pass_time(self, now: float, told: Told) -> None:
+    def _pass_time(self, now: float, pending: PendingNotifications) -> None:
         """Tell what was due before `now`."""
         if now > -math.inf:
-            self._end_runs(self._sequences.advance(now, inclusive=False), told)
+            self._end_runs(self._sequences.advance(now, inclusive=False), pending)
             self._changes.advance(now)
             if len(self.ranked):
                 before = math.nextafter(now, -math.inf)
                 if before >= self.ranked.now:
-                    self._tell_ranked(self.ranked.advance(before), told)
+                    self._tell_ranked(self.ranked.advance(before), pending)
             if len(self._ends) > self._most_ends:
                 kept = {key: each for key, each in self._ends.items() if each[1] + self._horizon >= now}
                 self._ends, self._most_ends = kept, max(self._seen.most, 2 * len(kept))
 
-    def _publish(self, publications: list[Publication], told: Told) -> None:
+    def _publish(self, publications: list[Publication], pending: PendingNotifications) -> None:
         """Number events, find who is concerned, and let every kind of state take them."""
         if not publications:
             return
@@ -407,92 +407,94 @@ class Standing:
                 self._ends[each.id] = each.expires, max(each.at, each.expires)
         if new:
             times, ids, ends = [each.at for each in new], [each.id for each in new], [each.expires for each in new]
-            self._take(StandingBatch(Events([each.event for each in new]), times, ids, self._order), told, ends)
+            self._take(StandingBatch(Events([each.event for each in new]), times, ids, self._order), pending, ends)
         if not new or new[-1] is not publications[-1]:
-            self._pass_time(publications[-1].at, told)  # an event that comes again says how late it is
+            self._pass_time(publications[-1].at, pending)  # an event that comes again says how late it is
 
-    def _take(self, batch: StandingBatch, told: Told, ends: list[float] | None = None) -> None:
+    def _take(self, batch: StandingBatch, pending: PendingNotifications, ends: list[float] | None = None) -> None:
         """Find who is concerned by new events, and let every kind of state take them."""
         self._order += len(batch)
         if len(self.ranked):
             until = [math.inf] * len(batch) if ends is None else ends
-            self._tell_ranked(self.ranked.process_batch(batch.mappings, batch.times, batch.ids, until), told)
+            self._tell_ranked(self.ranked.process_batch(batch.mappings, batch.times, batch.ids, until), pending)
         present = (self._booleans, len(self._sequences), len(self._changes), len(self._latest))
         only = (
             next((kind for kind, count in enumerate(present) if count), None) if sum(map(bool, present)) == 1 else None
         )
         matches = _Matches(batch, self._matcher, self._kinds, only)
         if self._booleans:
-            self._tell_single(batch, *matches.of(_BOOLEAN), None, told)
+            self._tell_single(batch, *matches.of(_BOOLEAN), None, pending)
         if len(self._latest):
             for rows, numbers, events in self._latest.take(*matches.of(_LATEST), batch):
-                self._tell_many(batch.moments[rows], numbers, events, None, told)
+                self._tell_many(batch.moments[rows], numbers, events, None, pending)
         if len(self._sequences):
-            self._take_steps(batch, *matches.of(_STEP), told)
+            self._take_steps(batch, *matches.of(_STEP), pending)
         if len(self._changes):
-            self._take_changes(batch, *matches.of(_ENTRY), told)
+            self._take_changes(batch, *matches.of(_ENTRY), pending)
 
-    def _take_steps(self, batch: StandingBatch, rows: Numbers, handles: Numbers, told: Told) -> None:
+    def _take_steps(self, batch: StandingBatch, rows: Numbers, handles: Numbers, pending: PendingNotifications) -> None:
         """Let sequences take the matches of a batch, and what is due in between."""
         sequences = self._sequences
         bounds = batch.bounds(rows).tolist()
         for row, at in enumerate(batch.times):
             if sequences.due < at:
-                self._end_runs(sequences.advance(at, inclusive=False), told)
+                self._end_runs(sequences.advance(at, inclusive=False), pending)
             begin, end = bounds[row], bounds[row + 1]
             if begin == end:
                 continue
             arrived = batch.arrived(row)
             # The numbers of a sequence are in the order in which its steps take an event.
             for handle in sorted(handles[begin:end].tolist()):
-                self._end_runs(sequences.take(*self._steps[handle], arrived), told)
+                self._end_runs(sequences.take(*self._steps[handle], arrived), pending)
 
-    def _take_changes(self, batch: StandingBatch, rows: Numbers, numbers: Numbers, told: Told) -> None:
+    def _take_changes(
+        self, batch: StandingBatch, rows: Numbers, numbers: Numbers, pending: PendingNotifications
+    ) -> None:
         changes = self._changes
         if len(batch) > 1 and not changes.has_room(len(rows)):
             # Groups may have to be forgotten in between.
             bounds = batch.bounds(rows)
             for row in range(len(batch)):
                 own = slice(bounds[row], bounds[row + 1])
-                self._take_changes(batch.one(row), rows[own] - row, numbers[own], told)
+                self._take_changes(batch.one(row), rows[own] - row, numbers[own], pending)
             return
         entering, leaving = changes.take(rows, numbers, batch, _Exits(batch, changes).of)
         if len(entering[0]) and len(leaving[0]) and batch.has_ties:
             told_rows, told_numbers = (np.concatenate(both) for both in zip(entering, leaving, strict=True))
             order = np.argsort(told_rows, kind="stable")  # at one time, what is told of a change follows its events
             flags = (order < len(entering[0])).tolist()
-            self._tell_single(batch, told_rows[order], told_numbers[order], flags, told)
+            self._tell_single(batch, told_rows[order], told_numbers[order], flags, pending)
         else:
-            self._tell_single(batch, *entering, True, told)
-            self._tell_single(batch, *leaving, False, told)
+            self._tell_single(batch, *entering, True, pending)
+            self._tell_single(batch, *leaving, False, pending)
         if changes.has_forgetful:
             bounds = batch.bounds(rows)
             for row, at in enumerate(batch.times):
                 changes.advance(at)
                 changed = changes.take_forgetful(batch.arrived(row), numbers[bounds[row] : bounds[row + 1]])
                 for number in changed.entering:
-                    self._tell(at, number, batch.single_ids[row], True, told)
+                    self._tell(at, number, batch.single_ids[row], True, pending)
                 for number in changed.leaving:
-                    self._tell(at, number, batch.single_ids[row], False, told)
+                    self._tell(at, number, batch.single_ids[row], False, pending)
         changes.bound()
 
     # -- Telling
 
-    def _end_runs(self, ended: list[EndedRun], told: Told) -> None:
+    def _end_runs(self, ended: list[EndedRun], pending: PendingNotifications) -> None:
         for each in ended:
-            self._tell(each.at, each.number, tuple([instance.id for instance in each.run]), None, told)
+            self._tell(each.at, each.number, tuple([instance.id for instance in each.run]), None, pending)
 
-    def _tell_ranked(self, deliveries: Iterable[Any], told: Told) -> None:
+    def _tell_ranked(self, deliveries: Iterable[Any], pending: PendingNotifications) -> None:
         for number, event_id, at in deliveries:
-            told.one(at, number, (event_id,))
+            pending.one(at, number, (event_id,))
 
     def _tell_single(
-        self, batch: StandingBatch, rows: Numbers, numbers: Numbers, change: ChangesTold, told: Told
+        self, batch: StandingBatch, rows: Numbers, numbers: Numbers, change: ChangesTold, pending: PendingNotifications
     ) -> None:
         """Tell many of one event each; `change` is that of each, or of all."""
         if len(rows):
             events = map(batch.single_ids.__getitem__, rows.tolist())
-            self._tell_many(batch.moments[rows], numbers, events, change, told)
+            self._tell_many(batch.moments[rows], numbers, events, change, pending)
 
     def _tell_many(
         self,
@@ -500,26 +502,28 @@ class Standing:
         numbers: Numbers,
         events: Iterable[tuple[Any, ...]],
         change: ChangesTold,
-        told: Told,
+        pending: PendingNotifications,
     ) -> None:
         if not self._ends:
-            told.many(times, numbers, events, change)
+            pending.many(times, numbers, events, change)
             return
         flags = change if isinstance(change, list) else repeat(change, len(times))
         for at, number, run, flag in zip(times.tolist(), numbers.tolist(), events, flags, strict=True):
-            self._tell(at, number, run, flag, told)
+            self._tell(at, number, run, flag, pending)
 
-    def _tell(self, at: float, number: int, events: tuple[Any, ...], change: bool | None, told: Told) -> None:
+    def _tell(
+        self, at: float, number: int, events: tuple[Any, ...], change: bool | None, pending: PendingNotifications
+    ) -> None:
         if self._ends and any(self._ends.get(each, _ENDLESS)[0] < at for each in events):
             return
-        told.one(at, number, events, change)
+        pending.one(at, number, events, change)
 
-    def _nothing_told(self) -> Told:
-        return Told(self._ids.__getitem__)
+    def _nothing_told(self) -> PendingNotifications:
+        return PendingNotifications(self._ids.__getitem__)
 
-    def _in_order(self, told: Told) -> list[Notification]:
-        self._told_count += len(told)
-        return told.notifications()
+    def _in_order(self, pending: PendingNotifications) -> list[Notification]:
+        self._told_count += len(pending)
+        return pending.notifications()
 
     # -- Files
 

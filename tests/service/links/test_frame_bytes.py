@@ -18,7 +18,7 @@ from tamis.service.links.frames import (
     Join,
     Kind,
     LinkClose,
-    Passed,
+    LinkEvent,
     Pieces,
     ack_frame,
     control_frames,
@@ -34,7 +34,7 @@ GREETING = Greeting(1, "tests", "north", bytes(range(8)), True, "ffff", {"price"
 JOIN = Join("s1", "s2", 3, 2**40, ("north", "west"))
 CLOSE = LinkClose("another schema", True)
 FLOOD = GraphSaid((LinkState("north", 2, (("west", 5.0),)),), "ffff", 3, is_complete=True)
-EVENTS = [Passed(7, 1, b"{}"), Passed(2**40, 0, b"[]")]
+EVENTS = [LinkEvent(7, 1, b"{}"), LinkEvent(2**40, 0, b"[]")]
 BEHIND = ("north", "west")
 GOLDEN = {
     Kind.GREETING: (

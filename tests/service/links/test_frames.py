@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tamis.service.links import frames
-from tamis.service.links.frames import Ack, FrameReader, Greeting, Join, Kind, LinkClose, LinkError, Passed, Pieces
+from tamis.service.links.frames import Ack, FrameReader, Greeting, Join, Kind, LinkClose, LinkError, LinkEvent, Pieces
 
 BODIES = st.lists(st.tuples(st.sampled_from(Kind), st.binary(max_size=50)), max_size=8)
 
@@ -53,7 +53,7 @@ def test_bytes_from_anywhere_are_read_or_refused_with_a_typed_error(body):
 
 @given(st.dictionaries(st.integers(1, 2**63), st.tuples(st.integers(0, 255), st.binary(max_size=30)), min_size=1))
 def test_events_are_read_as_they_were_written(events):
-    passed = [Passed(position, *events[position]) for position in sorted(events)]
+    passed = [LinkEvent(position, *events[position]) for position in sorted(events)]
     written = list(frames.event_frames(passed, most_bytes=100))
     assert all(len(each) <= 100 + 5 for each in written)
     assert [event for each in written for event in frames.read_events(each[5:])] == passed
@@ -63,13 +63,13 @@ def test_events_are_read_as_they_were_written(events):
     "change", [lambda body: body[:-1], lambda body: body + b"x", lambda body: b"\0\0\0\3" + body[4:], lambda body: b""]
 )
 def test_events_that_are_cut_short_or_miscounted_are_refused(change):
-    (written,) = frames.event_frames([Passed(1, 0, b"{}"), Passed(2, 0, b"{}")])
+    (written,) = frames.event_frames([LinkEvent(1, 0, b"{}"), LinkEvent(2, 0, b"{}")])
     with pytest.raises(LinkError):
         frames.read_events(change(written[5:]))
 
 
 def test_events_whose_positions_do_not_ascend_are_refused():
-    (written,) = frames.event_frames([Passed(2, 0, b"{}"), Passed(2, 0, b"{}")])
+    (written,) = frames.event_frames([LinkEvent(2, 0, b"{}"), LinkEvent(2, 0, b"{}")])
     with pytest.raises(LinkError, match="ascend"):
         frames.read_events(written[5:])
 

@@ -200,7 +200,7 @@ class Site:
             case "read":
                 read = self.reads.popleft()
                 blocks, through = self.log.read(read.first, read.last, 1)
-                self.do(node.was_read(blocks, through, self.log.first, now))
+                self.do(node.take_read(blocks, through, self.log.first, now))
             case "work":
                 self.do(node.work(now))
             case "bytes":

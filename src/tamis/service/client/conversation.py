@@ -92,7 +92,7 @@ class Conversation(ABC):
     def before_writing(self) -> None:
         """Say what was collected, as one message."""
 
-    async def has_room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until more may be read."""
         return
 
@@ -197,7 +197,7 @@ class Conversation(ABC):
             writer = asyncio.create_task(self._write(socket))
             try:
                 while True:
-                    await self.has_room()
+                    await self.wait_for_room()
                     self._hear_all(await self._read(socket))
             finally:
                 writer.cancel()

@@ -241,7 +241,7 @@ class Subscription(Conversation):
         epoch, number = _event_of(self.since)
         return f"{epoch}-{number + 1}"
 
-    async def has_room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until the program has taken enough of what waits.
 
         If that takes long, the broker may give the connection up: then it is made again, and nothing is missing.

@@ -131,7 +131,7 @@ class Ack(NamedTuple):
     settled: int = 0
 
 
-class Passed(NamedTuple):
+class LinkEvent(NamedTuple):
     """An event on a link."""
 
     position: int
@@ -215,7 +215,7 @@ def read_ack(body: bytes) -> Ack:
 # -- Events
 
 
-def event_frames(events: Sequence[Passed], most_bytes: int = MOST_BYTES) -> Iterator[bytes]:
+def event_frames(events: Sequence[LinkEvent], most_bytes: int = MOST_BYTES) -> Iterator[bytes]:
     """Yield frames with these events, as few as there can be."""
     parts: list[bytes] = []
     size, count = _COUNT.size + 1, 0
@@ -230,19 +230,19 @@ def event_frames(events: Sequence[Passed], most_bytes: int = MOST_BYTES) -> Iter
         yield frame(Kind.EVENTS, _COUNT.pack(count) + b"".join(parts))
 
 
-def read_events(body: bytes) -> list[Passed]:
+def read_events(body: bytes) -> list[LinkEvent]:
     """Return the events of a body, whose positions ascend.
 
-    >>> data = b"".join(event_frames([Passed(7, 1, b"{}"), Passed(9, 0, b"[]")]))
+    >>> data = b"".join(event_frames([LinkEvent(7, 1, b"{}"), LinkEvent(9, 0, b"[]")]))
     >>> read_events(data[5:])
-    [Passed(position=7, flags=1, body=b'{}'), Passed(position=9, flags=0, body=b'[]')]
+    [LinkEvent(position=7, flags=1, body=b'{}'), LinkEvent(position=9, flags=0, body=b'[]')]
     """
     broken = LinkError("the events of a frame cannot be read", "a count, and a position, flags, length and body each")
     if len(body) < _COUNT.size:
         raise broken
     (count,) = _COUNT.unpack_from(body)
     place, last = _COUNT.size, 0
-    events: list[Passed] = []
+    events: list[LinkEvent] = []
     while place < len(body):
         if len(body) - place < _EVENT.size:
             raise broken
@@ -252,7 +252,7 @@ def read_events(body: bytes) -> list[Passed]:
             raise broken
         if position <= last:
             raise LinkError(f"an event at {position} behind one at {last}", "positions that ascend")
-        events.append(Passed(position, flags, body[place : place + length]))
+        events.append(LinkEvent(position, flags, body[place : place + length]))
         place, last = place + length, position
     if len(events) != count or not events:
         raise broken

@@ -33,7 +33,7 @@ from tamis.service.links.frames import (
     Kind,
     LinkClose,
     LinkError,
-    Passed,
+    LinkEvent,
     Pieces,
 )
 from tamis.service.links.requests import (
@@ -249,7 +249,7 @@ class Talk:
         self._reader.most_bytes = frames.MOST_BYTES
         return [LinkOpen(name, self._terms_of(name), self._url)]
 
-    def _relayed(self, events: list[Passed]) -> Relay:
+    def _relayed(self, events: list[LinkEvent]) -> Relay:
         last = events[-1].position
         if self._under_way and self._under_way[-1][0] >= events[0].position:
             raise LinkError(f"an event at {events[0].position} once more", "positions that ascend")
@@ -285,7 +285,7 @@ class Talk:
                 case Deliveries(_, items):
                     self.counts["events_out"] += len(items)
                     passed = [
-                        Passed(item.position.event, item.flags | (LATE if item.is_again else 0), item.body)
+                        LinkEvent(item.position.event, item.flags | (LATE if item.is_again else 0), item.body)
                         for item in items
                     ]
                     self._written += frames.event_frames(passed)

@@ -1,6 +1,6 @@
-"""What is to be told at the end of a call, and in which order? By time, and at one time by registration.
+"""Which notifications does a call return, and in which order? By time, and at one time by registration.
 
-Very much may be told at once, so it is kept by columns and becomes notifications at the end, all together.
+There may be very many, so they are kept as columns, and made into notifications at the end, all together.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _SORTED_BY_HAND = 64
 """So few are sorted sooner without arrays."""
 
 
-class Told:
-    """What was found so far, as columns.
+class PendingNotifications:
+    """The notifications that a call has produced so far, as columns.
 
-    >>> told = Told({5: "a", 7: "b", 8: "c"}.__getitem__)
-    >>> told.one(2.0, 7, ("e2",), None)
-    >>> told.many(np.array([1.0, 2.0]), np.array([8, 5]), [("e1",), ("e2",)], True)
-    >>> [(each.subscription, each.at) for each in told.notifications()]
+    >>> pending = PendingNotifications({5: "a", 7: "b", 8: "c"}.__getitem__)
+    >>> pending.one(2.0, 7, ("e2",), None)
+    >>> pending.many(np.array([1.0, 2.0]), np.array([8, 5]), [("e1",), ("e2",)], True)
+    >>> [(each.subscription, each.at) for each in pending.notifications()]
     [('c', 1.0), ('a', 2.0), ('b', 2.0)]
     """
 
@@ -47,7 +47,7 @@ class Told:
         return len(self._times)
 
     def one(self, at: float, number: int, events: tuple[Any, ...], change: bool | None = None) -> None:
-        """Add what one subscription is told, by its number."""
+        """Add a notification of one subscription, by its number."""
         self._ids.append(self._id_of(number))
         self._times.append(at)
         self._numbers.append(number)
