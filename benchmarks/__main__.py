@@ -37,7 +37,7 @@ from benchmarks.imperfection import routing_imperfection
 from benchmarks.json_events import json_events
 from benchmarks.living import replaced_rules, sighted, updates_left
 from benchmarks.logging_events import logging_events
-from benchmarks.matching import growth, single_events, throughput
+from benchmarks.matching import growth, single_events, threads, throughput
 from benchmarks.network import ROWS as NETWORK_ROWS
 from benchmarks.network import network
 from benchmarks.otherwise import otherwise
@@ -75,6 +75,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "throughput": throughput,
     "single_events": single_events,
     "growth": growth,
+    "threads": threads,
     "otherwise": otherwise,
     "shares_of_time": shares_of_time,
     "registration": registration,
@@ -137,6 +138,7 @@ FULL: dict[str, dict[str, Any]] = {
     "throughput": {"subscription_counts": (100_000, 1_000_000)},
     "single_events": {"subscription_counts": (100_000, 1_000_000)},
     "growth": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
+    "threads": {"subscription_counts": (100_000, 1_000_000)},
     "shares_of_time": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},
     "registration": {"subscription_count": 1_000_000},
     "algorithms": {"subscription_counts": (1_000, 10_000, 100_000, 1_000_000)},

@@ -3,16 +3,17 @@
     throughput       events per second, in batches, beside the yardstick
     single_events    microseconds until one event is answered, beside the yardstick
     growth           both, as subscriptions become more
+    threads          how much sooner a batch is matched by two threads
 
 Every row has `matches`, and `wrong`: how many matches of its first events a judge finds wrong, missing or twice (see
-`cases`). One thread throughout. The yardstick is measured in the same run, because only ratios mean anything.
+`cases`). One thread but in the last. The yardstick is measured in the same run, because only ratios mean anything.
 """
 
 from __future__ import annotations
 
 from functools import partial
 from statistics import fmean
-from time import perf_counter
+from time import perf_counter, process_time, thread_time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -43,6 +44,8 @@ PROMISED_P50_US = {"w1": 30, "w2": 100, "w3": 30, "w4": 30, "templates": 8}
 """And so many microseconds for half of the single events, on a machine at rest; p99 at most three times that."""
 PROMISED_TAIL = 3
 PROMISED_SUBSCRIPTIONS, PROMISED_BATCH = 100_000, 8_192
+PROMISED_THREADS = 1.8
+"""Two threads match a large batch so many times as fast as one."""
 
 
 def throughput(
@@ -153,6 +156,53 @@ def growth(
                 "wrong": case.wrong_in(found) + differing_events(found, matches_of(matches, len(found))),
             }
             before_us = event_us
+
+
+def threads(
+    names: Sequence[str] = ("w1", "w2", "w3", "w4", "templates", "auction"),
+    subscription_counts: Sequence[int] = (100_000,),
+    batch_sizes: Sequence[int] = (65_536,),
+    passes: int = 4,
+    seed: int = 1,
+) -> Iterator[dict[str, Any]]:
+    """How much sooner is a batch matched by two threads?
+
+    times_by_the_clock         needs a machine at rest: whoever else works there takes the second core, and Linux gives
+                               a group of processes the same share of a busy machine however many threads it has
+    times_by_processor_time    what it is where nobody else works, computed from processor times, which others hardly
+                               change: what one thread needs, by what the calling thread needs while no other one works,
+                               and half of what the two need. Waiting for one another is not in it.
+    """
+    for name in names:
+        for count in subscription_counts:
+            case = built(name, count, max(batch_sizes), seed, with_yardstick=False)
+            for size in dict.fromkeys(case.batch(size).num_rows for size in batch_sizes):
+                batch = case.events.slice(0, size)
+                best: dict[int, npt.NDArray[np.float64]] = {}
+                tables = []
+                for _ in range(passes):
+                    for thread_count in (1, 2):
+                        before = np.array([perf_counter(), process_time(), thread_time()])
+                        table = case.matcher.match_batch(batch, threads=thread_count)
+                        spent = np.array([perf_counter(), process_time(), thread_time()]) - before
+                        best[thread_count] = np.minimum(best.get(thread_count, spent), spent)
+                        tables = [*tables[-1:], table]
+                (one_s, one_cpu_s, _), (two_s, two_cpu_s, alone_s) = best[1].tolist(), best[2].tolist()
+                yield {
+                    "workload": name,
+                    "subscriptions": count,
+                    "batch": size,
+                    "one_thread_ms": one_s * 1e3,
+                    "two_threads_ms": two_s * 1e3,
+                    "times_by_the_clock": one_s / two_s,
+                    "promised": PROMISED_THREADS if count >= PROMISED_SUBSCRIPTIONS else None,
+                    "one_thread_cpu_ms": one_cpu_s * 1e3,
+                    "two_threads_cpu_ms": two_cpu_s * 1e3,
+                    "of_that_alone_ms": alone_s * 1e3,
+                    "times_by_processor_time": one_cpu_s / (alone_s + (two_cpu_s - alone_s) / 2),
+                    "matches": tables[0].num_rows,
+                    "wrong": case.wrong_in(matches_of(tables[-1], size)) + (not tables[0].equals(tables[-1])),
+                }
 
 
 def _one_by_one(case: Case, event_count: int, most_s: float) -> tuple[list[float], list[npt.NDArray[np.int64]]]:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from benchmarks.cases import CASES, MEASURED, WITH_YARDSTICK, built, matches_of, parsed, wrong_matches
 from benchmarks.json_events import json_events
-from benchmarks.matching import growth, single_events, throughput
+from benchmarks.matching import growth, single_events, threads, throughput
 from benchmarks.reading_texts import reading_a_million, reading_texts
 from benchmarks.registration import churn, registration
 from benchmarks.shares_of_time import STAGES, shares_of_time
@@ -64,6 +64,13 @@ def test_growth_goes_from_small_to_large():
     assert [row["times_the_set_before"] is None for row in rows] == [True, False, True, False]
     assert [row["wrong"] for row in rows] == [0] * 4
     assert rows[0]["matches"] < rows[1]["matches"]
+
+
+def test_two_threads_find_what_one_does_in_portions_of_their_own():
+    (row,) = threads(("w1",), batch_sizes=(2_048,), passes=1, **SMALL)
+    assert (row["batch"], row["wrong"], row["promised"]) == (2_048, 0, None)
+    assert row["matches"] > 0
+    assert 0 < row["of_that_alone_ms"] < row["two_threads_cpu_ms"]
 
 
 def test_a_batch_with_too_many_matches_is_cut():

@@ -8,6 +8,8 @@ from random import Random
 from time import sleep
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tamis.matching import Matcher
 from tamis.matching.block import algorithm
@@ -196,9 +198,10 @@ def test_a_merge_that_fails_is_tried_again(busy, monkeypatch):
 # -- Threads of one batch
 
 
-@pytest.mark.parametrize("block", [50, 1000])
-def test_threads_find_what_one_thread_finds(monkeypatch, block):
+@pytest.mark.parametrize(("block", "least"), [(50, 50), (1000, 512), (8192, 7)])
+def test_threads_find_what_one_thread_finds(monkeypatch, block, least):
     monkeypatch.setattr(algorithm, "BLOCK", block)
+    monkeypatch.setattr(algorithm, "_LEAST_PORTION", least)
     matcher = Matcher()
     registered(matcher, range(500))
     chance = Random(1)
@@ -213,3 +216,12 @@ def test_threads_find_what_one_thread_finds(monkeypatch, block):
     among = matcher.match_batch(batch, among=asked, threads=2)
     assert among.equals(matcher.match_batch(batch, among=asked))
     assert set(among["subscription"].to_pylist()) <= set(asked)
+
+
+@given(count=st.integers(1, 100_000), threads=st.integers(1, 9))
+def test_portions_are_the_rows_of_a_batch_in_order_and_as_many_for_each_thread(count, threads):
+    portions = algorithm._portions(count, threads)
+    assert [row for portion in portions for row in portion] == list(range(count))
+    assert max(map(len, portions)) <= algorithm.BLOCK
+    if count >= threads * algorithm._LEAST_PORTION and threads > 1:
+        assert len(portions) % threads == 0 or min(map(len, portions[:-1])) > max(map(len, portions[-1:]))

@@ -556,7 +556,10 @@ def test_matches_are_placed_by_event(matches):
     counts, placed = np.zeros(5, np.int64), np.empty(len(matches), np.int64)
     kernels.count_events(events, counts)
     assert counts.tolist() == [sum(event == each for each, _ in matches) for event in range(5)]
-    starts = np.cumsum(counts) - counts
+    starts, numbers = np.empty(5, np.int64), np.empty(len(matches), np.int64)
+    kernels.number_matches(counts, 100, starts, numbers)
+    assert numbers.tolist() == sorted(100 + event for event, _ in matches)
+    assert starts.tolist() == (np.cumsum(counts) - counts).tolist()
     kernels.place_matches(events, owners, np.array([10, 20, 30, 40]), starts.copy(), placed)
     for event in range(5):
         mine = placed[starts[event] : starts[event] + counts[event]].tolist()

@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import chain, count, islice
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,9 +37,10 @@ from tamis.matching.reading.reader import is_compiled
 from tamis.matching.sightings import asked_by
 from tamis.matching.warming import SIZES, made_up
 from tamis.matching.watching import PlainAxes, as_column
+from tamis.ragged import starts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
@@ -49,7 +51,9 @@ if TYPE_CHECKING:
     from tamis.matching.watching import Encoded
 
 BLOCK = 8192
-"""How many events are matched at once."""
+"""How many events are matched at once, at most."""
+_LEAST_PORTION = 512
+"""Fewer events than so many are not worth a thread of their own: each portion looks at all keys."""
 _SAMPLE = 2048
 _MOST_ASKED = 8
 """A segment is made of the open subscriptions when an event asks more than so many of them,"""
@@ -77,8 +81,6 @@ _MOST_DESTINATIONS = 1 << 14
 """Beyond so many destinations a map of each costs more than finding all matches."""
 _LARGEST_MAP = 1 << 24
 """So many bytes a map of the events and destinations of a batch may take, where all matches are listed."""
-
-T = TypeVar("T")
 
 
 class BlockAlgorithm(Algorithm):
@@ -294,7 +296,7 @@ class BlockAlgorithm(Algorithm):
                 snapshot.match_event(mappings[0])
                 snapshot.match_few(mappings[:2])
                 alive = [part.among(None)]
-                _placed([snapshot._match_block(events, alive)], events.count)
+                _placed([snapshot._match_block(events, alive)])
 
     # -- What is open
 
@@ -666,16 +668,19 @@ class BlockSnapshot(Snapshot):
             return self._listed(events, destinations, among, threads)
         alive = [part.among(among) for part in self._parts]
 
-        def block(start: int) -> tuple[_BlockMatches, Pairs]:
-            part = events if events.count <= BLOCK else events.slice(start, BLOCK)
+        def portion(rows: range) -> tuple[_BlockMatches, Pairs]:
+            part = events if events.count == len(rows) else events.slice(rows.start, len(rows))
             words = (part.count + 63) // 64
             reached = np.zeros(len(destinations) * words, np.uint64)
             matched = self._match_block(part, alive, destinations, reached)
-            return matched, _sorted_pairs(reached, words, start)
+            return matched, _sorted_pairs(reached, words, rows.start)
 
-        matched, reached = zip(*_of_blocks(block, events.count, threads), strict=True)
+        portions = _portions(events.count, threads)
+        with _workers(threads, len(portions)) as workers:
+            matched, reached = zip(*workers(portion, portions), strict=True)
+            pairs = _placed(matched, workers)
         numbers, handles = zip(*reached, strict=True)
-        return _placed(matched, events.count), (np.concatenate(numbers), np.concatenate(handles))
+        return pairs, (np.concatenate(numbers), np.concatenate(handles))
 
     def _listed(
         self, events: Events, destinations: Destinations, among: Handles | None, threads: int
@@ -703,11 +708,13 @@ class BlockSnapshot(Snapshot):
             return self.match_few(list(events.mappings()), among)
         alive = [part.among(among) for part in self._parts]
 
-        def block(start: int) -> _BlockMatches:
-            part = events if events.count <= BLOCK else events.slice(start, BLOCK)
+        def portion(rows: range) -> _BlockMatches:
+            part = events if events.count == len(rows) else events.slice(rows.start, len(rows))
             return self._match_block(part, alive)
 
-        return _placed(_of_blocks(block, events.count, threads), events.count)
+        portions = _portions(events.count, threads)
+        with _workers(threads, len(portions)) as workers:
+            return _placed(list(workers(portion, portions)), workers)
 
     def encoded_event(self, event: Mapping[str, Any]) -> list[Encoded]:
         encoded: list[Encoded] = [
@@ -783,24 +790,49 @@ def _drafted(entries: Iterable[OpenSubscription]) -> Draft:
     return drafting.finished()
 
 
-def _of_blocks(block: Callable[[int], T], count: int, threads: int) -> list[T]:
-    """Return what each block of events gives, which is named by its first."""
-    starts = range(0, count, BLOCK)
-    if threads > 1 and len(starts) > 1:
+def _portions(count: int, threads: int) -> list[range]:
+    """Cut the rows of a batch into portions that are matched one by one, as many for each thread.
+
+    >>> [len(portion) for portion in _portions(20_000, threads=1)]
+    [8192, 8192, 3616]
+    >>> [len(portion) for portion in _portions(20_000, threads=2)]
+    [5000, 5000, 5000, 5000]
+    """
+    size, portion_count = BLOCK, -(-count // BLOCK)
+    if threads > 1:
+        even = -(-portion_count // threads) * threads
+        size = -(-count // max(portion_count, min(even, count // _LEAST_PORTION), 1))
+    return [range(start, min(start + size, count)) for start in range(0, count, max(size, 1))]
+
+
+@contextmanager
+def _workers(threads: int, portion_count: int) -> Iterator[Callable[..., Iterable[Any]]]:
+    """Give what maps a function over portions: in so many threads, or here."""
+    if threads > 1 and portion_count > 1:
         with ThreadPoolExecutor(threads) as pool:
-            return list(pool.map(block, starts))
-    return list(map(block, starts))
+            yield pool.map
+    else:
+        yield map
 
 
-def _placed(blocks: Sequence[_BlockMatches], count: int) -> Pairs:
-    """Return the matches of all blocks, sorted by event."""
-    counts = np.concatenate([np.zeros(0, np.int64), *(matches.counts for matches in blocks)])
-    starts = np.cumsum(counts) - counts
-    handles = np.empty(int(counts.sum()), np.int64)
-    for start, matches in zip(range(0, count, BLOCK), blocks, strict=True):
-        for numbers, owners, handles_of in matches.pieces:
-            kernels.place_matches(numbers, owners, handles_of, starts[start:], handles)
-    return np.repeat(np.arange(count), counts), handles
+def _placed(portions: Sequence[_BlockMatches], workers: Callable[..., Iterable[Any]] = map) -> Pairs:
+    """Return the matches of all portions, sorted by event.
+
+    Each portion has its place among the matches, so the workers that found them can place them, too.
+    """
+    firsts = starts_of([len(portion.counts) for portion in portions])
+    bounds = starts_of([int(portion.counts.sum()) for portion in portions])
+    numbers, handles = np.empty(int(bounds[-1]), np.int64), np.empty(int(bounds[-1]), np.int64)
+
+    def place(portion: _BlockMatches, first: int, begin: int, end: int) -> None:
+        starts, placed = np.empty(len(portion.counts), np.int64), handles[begin:end]
+        kernels.number_matches(portion.counts, first, starts, numbers[begin:end])
+        for events, owners, handles_of in portion.pieces:
+            kernels.place_matches(events, owners, handles_of, starts, placed)
+
+    for _ in workers(place, portions, firsts.tolist(), bounds.tolist(), bounds[1:].tolist()):
+        pass  # what a worker raises is raised here
+    return numbers, handles
 
 
 def _sorted_pairs(maps: npt.NDArray[np.uint64], words: int, first: int) -> Pairs:

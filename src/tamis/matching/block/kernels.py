@@ -922,6 +922,23 @@ def count_events(events, counts):
 
 
 @njit(nogil=True, cache=True)
+def number_matches(counts, first, starts, numbers):
+    """Write the number of its event for every match, and where the matches of each event start.
+
+    counts   int64[:]  how many matches each event has
+    first    int       the number of the first event
+    starts   int64[:]  written
+    numbers  int64[:]  written, event after event
+    """
+    written = 0
+    for event in range(counts.size):
+        starts[event] = written
+        for place in range(written, written + counts[event]):
+            numbers[place] = first + event
+        written += counts[event]
+
+
+@njit(nogil=True, cache=True)
 def place_matches(events, owners, handles, starts, placed):
     """Write the handles of matches behind those of the same event that were placed before; `starts` moves along.
 
