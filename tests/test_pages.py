@@ -259,12 +259,13 @@ def test_the_programs_of_spark_run(spark, tmp_path, monkeypatch, capsys):
     programs = [text for text in contents("spark.md", "python") if "nats://" not in text and "tamis://" not in text]
     (matched,) = (text for text in programs if "transform(tamis.spark.matching(" in text)
     (compiled,) = (text for text in programs if "ready.rejected" in text)
+    (counting,) = (text for text in programs if "tamis.spark.tally(" in text)
     (ranked,) = (text for text in programs if "top_k(" in text)
     (register,) = (text for text in programs if "tamis.spark.register(" in text)
     (chosen,) = (text for text in programs if "tamis.spark.matches(" in text)
     (reducing,) = (text for text in programs if "tamis.spark.reduce(" in text)
     streams = [text for text in programs if "match_stream(" in text]
-    assert len(programs) == 6 + len(streams), "a program that is not run"
+    assert len(programs) == 7 + len(streams), "a program that is not run"
     events = spark.createDataFrame(EVENTS, "auction_id bigint, price double, signed boolean, bids bigint")
     rules = spark.createDataFrame(list(RULES.items()), "subscription_id string, condition string")
     names = {
@@ -282,6 +283,9 @@ def test_the_programs_of_spark_run(spark, tmp_path, monkeypatch, capsys):
     assert sorted((row.auction_id, row.subscription_id) for row in names["pairs"].collect()) == expected
     exec(compile(compiled, "spark.md", "exec"), names)
     assert "subscription_id" in capsys.readouterr().out
+    exec(compile(counting, "spark.md", "exec"), names)
+    assert "matches" in capsys.readouterr().out
+    assert names["some"].columns == ["auction_id", "subscription_id", "truth", "why"]
 
     names["events"] = events.selectExpr("auction_id AS number", "price", "'The Hobbit' AS title", "signed", "bids")
     names["events"].createOrReplaceTempView("events")

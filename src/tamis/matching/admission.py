@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from tamis.language.schema import Schema
 
 
+LATER = "an earlier row has this id, and the first one stays"
+"""What is wrong with the second row of an id."""
+
+
 class CandidateRow(NamedTuple):
     """A row that may be a subscription."""
 
@@ -65,5 +69,5 @@ def admitted(rows: Iterable[CandidateRow], schema: Schema | None) -> tuple[Match
 
 def _rejected(row: CandidateRow, error: str, reason: str) -> Rejected:
     if error == DuplicateIdError.__name__:
-        reason = "an earlier row has this id, and the first one stays"
+        reason = LATER
     return Rejected(row.id, row.condition, error, reason, row.place)

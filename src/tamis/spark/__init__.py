@@ -4,7 +4,8 @@ On Spark, with the same language, the same compiled subscriptions and the same a
 events with a DataFrame of subscriptions; `compiled` keeps the subscriptions ready and says which rows are none;
 `match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `top_k` ranks the
 events of a table or a stream; `notify` tells of sequences and changes in one; `pruned` generalises a table of
-subscriptions, and `reduce` finds those that say nothing new; `session` starts a small quiet Spark where there is none;
+subscriptions, and `reduce` finds those that say nothing new; `tally` counts how often each matches, `explain` says why,
+and `rejected` which rows are none; `session` starts a small quiet Spark where there is none;
 `register` adds NATS, brokers, webhooks and folders of Parquet to what Spark reads and writes, and rules to what SQL can
 ask; `matches` is a column of those that match; `register_functions` lets Spark SQL call functions of the host.
 """
@@ -46,11 +47,13 @@ if find_spec("pyspark") is None:
 if TYPE_CHECKING:
     from tamis.spark.batch import match, matching
     from tamis.spark.changes import read_rejected
+    from tamis.spark.explaining import explain
     from tamis.spark.exposition import MetricsPage
     from tamis.spark.hosting import register_functions
     from tamis.spark.kafka import kafka_events, kafka_messages, kafka_packages
     from tamis.spark.pruning import pruned, pruning_order
     from tamis.spark.reducing import Reduction, reduce
+    from tamis.spark.rejecting import rejected
     from tamis.spark.session import running, session
     from tamis.spark.sink import commits, read_matches
     from tamis.spark.sources.broker_events import broker_events
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
     from tamis.spark.streaming import MatchStream, match_stream
     from tamis.spark.subscription_log import SubscriptionLog
     from tamis.spark.subscriptions import Compiled, compiled
+    from tamis.spark.tallying import tally
     from tamis.spark.top_k import top_k
 
 __all__ = [
@@ -93,6 +97,7 @@ __all__ = [
     "broker_events",
     "commits",
     "compiled",
+    "explain",
     "json_events",
     "kafka_events",
     "kafka_messages",
@@ -111,10 +116,12 @@ __all__ = [
     "reduce",
     "register",
     "register_functions",
+    "rejected",
     "running",
     "save_statistics",
     "session",
     "statistics",
+    "tally",
     "top_k",
 ]
 
@@ -127,6 +134,7 @@ _HOMES = {
     "broker_events": "sources.broker_events",
     "commits": "sink",
     "compiled": "subscriptions",
+    "explain": "explaining",
     "json_events": "sources.events",
     "kafka_events": "kafka",
     "kafka_messages": "kafka",
@@ -145,10 +153,12 @@ _HOMES = {
     "reduce": "reducing",
     "register": "sql",
     "register_functions": "hosting",
+    "rejected": "rejecting",
     "running": "session",
     "save_statistics": "statistics",
     "session": "session",
     "statistics": "statistics",
+    "tally": "tallying",
     "top_k": "top_k",
 }
 

@@ -10,13 +10,12 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, LongType, StructField
 
 from tamis.language import Schema
-from tamis.spark.columns import ID_TYPES, entering, kept_fields, names_in, opened, require
+from tamis.spark.columns import ID_TYPES, kept_fields, names_in, opened, require, shown_to
 from tamis.spark.errors import OptionError
-from tamis.spark.file_scans import file_scan
+from tamis.spark.file_scans import answered_by
 from tamis.spark.hosting import failure_count
 from tamis.spark.sharding import matched_in_shards
 from tamis.spark.subscriptions import Compiled, compiled, warn_of_rejected
@@ -89,9 +88,7 @@ def matched(
     names = list(events.columns) if keep is None else names_in(keep)
     require(events, names, "events")
     schema = kept_fields(events, names, [worker_field(compiled, result)])
-    shown = entering(events, compiled.attributes, names)
-    if not shown:  # nothing to keep and nothing mentioned: only the number of the events is left
-        shown = {"": functions.lit(None).cast("boolean")}
+    shown = shown_to(events, compiled.attributes, names)
     if compiled.shards is not None:
         if result == "lists" and compiled.has_priorities:
             raise OptionError("lists in order of priority need all subscriptions in one place: shards=1")
@@ -107,13 +104,7 @@ def matched(
         clock,
         failure_count(events.sparkSession, compiled.forest.functions),
     )
-    scan = file_scan(events, list(shown))
-    if scan is not None:
-        answered = scan.answered(events.sparkSession, task.run, schema)
-    else:
-        # By number, because mapInArrow takes a dot in a name for a step into a record.
-        numbered = (each.alias(str(number)) for number, each in enumerate(shown.values()))
-        answered = events.select(*numbered).mapInArrow(task.run, schema)
+    answered = answered_by(task.run, events, shown, schema)
     return opened(answered) if result == "pairs" else answered
 
 

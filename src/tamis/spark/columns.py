@@ -92,6 +92,11 @@ def entering(events: DataFrame, attributes: Sequence[Path], keep: Sequence[str])
     return chosen
 
 
+def shown_to(events: DataFrame, attributes: Sequence[Path], keep: Sequence[str]) -> dict[str, Column]:
+    """Return the columns that enter, at least one: of events that nobody looks at, the number is left."""
+    return entering(events, attributes, keep) or {"": F.lit(None).cast("boolean")}
+
+
 def _pruned(whole: Column, kind: DataType, paths: list[Path]) -> Column:
     """Return the part of a record that is mentioned."""
     if () in paths or not isinstance(kind, StructType):

@@ -27,7 +27,7 @@ from tamis.spark.forests import is_connect
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 SETTING = "spark.tamis.parquet"
@@ -105,6 +105,21 @@ def file_scan(events: DataFrame, names: Sequence[str]) -> FileScan | None:
             return None
         groups += [(size, path, number) for number, size in enumerate(sizes)]
     return FileScan(_shared_out(spark, groups), schema)
+
+
+def answered_by(
+    run: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    events: DataFrame,
+    shown: dict[str, Column],
+    fields: StructType,
+) -> DataFrame:
+    """Return what `run` makes of some columns of the events, whoever reads them; they are called by their numbers."""
+    scan = file_scan(events, list(shown))
+    if scan is not None:
+        return scan.answered(events.sparkSession, run, fields)
+    # By number, because mapInArrow takes a dot in a name for a step into a record.
+    numbered = (each.alias(str(number)) for number, each in enumerate(shown.values()))
+    return events.select(*numbered).mapInArrow(run, fields)
 
 
 def _is_plain(field: kinds.StructField) -> bool:

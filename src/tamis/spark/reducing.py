@@ -27,6 +27,7 @@ from tamis.spark.columns import ID_TYPES, column, id_type, require
 from tamis.spark.compiling import numbered
 from tamis.spark.errors import ColumnError
 from tamis.spark.reducing_tasks import Comparing, Preparing, compared_columns, prepared_columns
+from tamis.spark.rejecting import rejected_of
 from tamis.spark.workers import require_workers
 
 if TYPE_CHECKING:
@@ -39,7 +40,6 @@ _MOST_ATTRIBUTES = 16
 _TOGETHER = 5_000
 """About so many rules are compared in one place."""
 _FEWEST_PLACES = 4
-_LATER = "an earlier row has this id, and the first one stays"
 _BARE_PLACES = 4
 """The rules without a key are in each of so many places, and each other rule visits one of these."""
 
@@ -106,10 +106,7 @@ def reduce(
     relations = related.unionAll(never).persist()
     kept = asked.join(relations, "id", "left_anti")
     merging = _merging(kept).persist()
-    repeated = prepared.where("error IS NULL").join(usable.select("place"), "place", "left_anti")
-    repeated = repeated.select("id", "condition", F.lit("DuplicateIdError"), F.lit(_LATER), "place")
-    wrong = prepared.where("error IS NOT NULL").select("id", "condition", "error", "message", "place")
-    rejected = wrong.unionAll(repeated).orderBy("place").drop("place").persist()
+    rejected = rejected_of(prepared).persist()
     counts = {row["relation"]: row["count"] for row in relations.groupBy("relation").count().collect()}
     total, groups = usable.count(), merging.agg(F.count("id"), F.count_distinct("group")).collect()[0]
     could_go = {each: counts.get(each, 0) for each in ("identical", "covered", "never")}

@@ -49,19 +49,20 @@ def register(
     priority: str | None = None,
     schema: Schema | None = None,
     functions: Functions | None = None,
-) -> None:
-    """Make the formats of tamis known to a session, and rules by name to the functions of its SQL.
+) -> dict[str, Compiled]:
+    """Make the formats of tamis known to a session, and rules by name to the functions of its SQL; return the rules.
 
     rules    by the names that SQL calls them: a DataFrame, what `compiled` made of one, or the name of a table; those
              of the settings `spark.tamis.rules.NAME`, each the name of a table, come before them
     id, where, priority, schema, functions    of the tables, as for `compiled`
 
-    Rules that are registered stay as they are, whatever becomes of their table, until they are registered again.
+    Rules that are registered stay as they are, whatever becomes of their table, until they are registered again. Those
+    of the session are returned by their names; `rejected` of each has the rows that are none.
     """
     sources.register(spark)
     asked: dict[str, Any] = {**_in_settings(spark), **(rules or {})}
     if not asked:
-        return
+        return dict(_registered.get(spark, {}))
     from tamis.spark.subscriptions import Compiled, compiled, warn_of_rejected
 
     ready: dict[str, Compiled] = dict(_registered.get(spark, {}))
@@ -73,6 +74,7 @@ def register(
         ready[name] = given
     _define(spark, ready)
     _registered[spark] = ready
+    return dict(ready)
 
 
 def _in_settings(spark: SparkSession) -> dict[str, str]:

@@ -70,6 +70,7 @@ def notify(
     lateness: str = "0 seconds",
     until: dt.datetime | None = None,
     schema: Schema | None = None,
+    on_error: str = "raise",
     functions: Functions | None = None,
 ) -> DataFrame:
     """Return who is told of which events, and when: the subscription's id, `events` (ids), `at` and `change`.
@@ -79,6 +80,7 @@ def notify(
     lateness         of a stream: an event may come so much later than others of a later time
     until            of a table: the end of time, up to which something that did not happen is told
     schema           what texts may mention; the columns of the events if you do not say
+    on_error         "raise": fail at what is no subscription; "reject": leave it out, with a warning
     functions        those of the host that texts may call; without them, those of the schema
 
     What a stream tells is final: it comes once all events up to that moment have. A sequence without WITHIN would be
@@ -89,7 +91,7 @@ def notify(
     kinds = arrow_kinds(subscriptions, id, events, event)
     hosted = functions_of(functions, schema)
     schema = (schema or Schema.from_spark(events)).calling(hosted)
-    parsed, ranked = _parsed(subscriptions, id, where, schema, is_stream=events.isStreaming)
+    parsed, ranked = _parsed(subscriptions, id, where, schema, on_error, is_stream=events.isStreaming)
     asked = AskedOf(parsed, hosted)
     if ranked:
         kind = StructType([subscriptions.schema[id], StructField("ranked", StringType())])
@@ -107,7 +109,10 @@ def notify(
     forest, mentioned = compiled_conditions(subscriptions, id, interests, schema)
     selected, names = entering_rows(events, time, event, tuple(dict.fromkeys([*mentioned, *_mentioned(asked)])))
     grouping = Grouping(forest, names, asked, kinds, failure_count(events.sparkSession, hosted))
-    subscription_id, event_id = subscriptions.schema[id], events.schema[event]
+    # Ids may be NULL there, whatever the tables say: a row more is nobody's (`Grouping`).
+    subscription_id, event_id = (
+        StructField(each.name, each.dataType) for each in (subscriptions.schema[id], events.schema[event])
+    )
     grouped_schema = StructType([subscription_id, GROUPED[0], event_id, *GROUPED[1:]])
     grouped = selected.mapInArrow(grouping.run, grouped_schema)
     out = StructType(
@@ -133,7 +138,7 @@ def notify(
 
 
 def _parsed(
-    subscriptions: DataFrame, id: str, where: str, schema: Schema, *, is_stream: bool
+    subscriptions: DataFrame, id: str, where: str, schema: Schema, on_error: str, *, is_stream: bool
 ) -> tuple[dict[Any, Wanted], dict[Any, str]]:
     """Read the subscriptions; of ranked ones, which are `top_k`'s, the texts."""
 
@@ -145,7 +150,7 @@ def _parsed(
             raise OptionError("a stream would keep it for ever; add WITHIN 1 DAY, or another span")
         return wanted
 
-    read = read_texts(subscriptions, id, where, understood)
+    read = read_texts(subscriptions, id, where, understood, "all", on_error)
     asked = {key: wanted for key, wanted in read.items() if not isinstance(wanted, str)}
     return asked, {key: text for key, text in read.items() if isinstance(text, str)}
 

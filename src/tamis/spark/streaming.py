@@ -68,12 +68,18 @@ class MatchStream:
     session: SparkSession
     put_aside: Folder | None
     """Where the changes lie that could not be applied."""
+    versions: Versions
+    """How the subscriptions of the log are read."""
 
     @property
     def rejected(self) -> DataFrame:
-        """The changes that could not be applied so far: operation, id, condition, sequence, error, message, batch."""
+        """What could not be used so far.
+
+        Of changes that come as a stream: operation, id, condition, sequence, error, message and batch. Of a log, what
+        of its newest version does not fit the events: the id, the condition, error and message.
+        """
         if self.put_aside is None:
-            raise OptionError("these subscriptions are a log: what it says is checked when it is written")
+            return self.versions.rejected(self.session)
         return read_rejected_from(self.session, self.put_aside)
 
     def await_all(self) -> None:
@@ -195,8 +201,9 @@ def match_stream(
         feeder = fed(asked, Feeder(log, put_aside, schema, is_ordered), place.below("changes"), trigger)
     metrics = Metrics()
     is_elsewhere = is_connect(spark)  # then batches run in a process of the server's
+    versions = Versions(log, schema, id, where)
     job = _Job(
-        Versions(log, schema, id, where),
+        versions,
         log,
         sink,
         place.below("tamis", "versions"),
@@ -213,7 +220,7 @@ def match_stream(
         writer = writer.trigger(**trigger)
     listener = BatchListener(metrics, on_batch, sink.commit_of if is_elsewhere else None)
     query = _started(writer, listener, feeder, spark)
-    return MatchStream(query, feeder, log, metrics, listener, spark, put_aside)
+    return MatchStream(query, feeder, log, metrics, listener, spark, put_aside, versions)
 
 
 def _log_of(

@@ -60,6 +60,13 @@ class Compiled:
     asked: tuple[Asked, ...] = ()
     """What they ask of events, attributes and kinds of values; of a stream, whose rules change, nobody keeps it."""
 
+    def every_forest(self) -> tuple[ForestFile, ...]:
+        """Return where the subscriptions lie; of shards, one of them may lie in several."""
+        if self.forest is not None:
+            return (self.forest,)
+        assert self.shards is not None
+        return tuple(self.shards.forests.values())
+
 
 def compiled(
     subscriptions: DataFrame,

@@ -7,6 +7,7 @@ matter to a subscription reach its state.
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
@@ -14,9 +15,9 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampNTZT
 
 from tamis.errors import TamisError
 from tamis.spark.columns import ID_TYPES, column, entering, id_type, require
-from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError
+from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError, RejectedSubscriptionsWarning
 from tamis.spark.session import ROCKS_DB, STATE_STORE
-from tamis.spark.subscriptions import compiled
+from tamis.spark.subscriptions import ON_ERROR, compiled
 from tamis.spark.workers import require_workers
 
 if TYPE_CHECKING:
@@ -60,19 +61,32 @@ def arrow_kinds(subscriptions: DataFrame, id: str, events: DataFrame, event: str
 
 
 def read_texts(
-    subscriptions: DataFrame, id: str, text: str, understand: Callable[[str], Understood]
+    subscriptions: DataFrame, id: str, text: str, understand: Callable[[str], Understood], kinds: str, on_error: str
 ) -> dict[Any, Understood]:
     """Read the subscriptions by their ids; unlike conditions they are all needed by all workers, so the driver does."""
+    if on_error not in ON_ERROR:
+        raise OptionError(f"on_error must be 'reject' or 'raise', not {on_error!r}")
     asked: dict[Any, Understood] = {}
+    wrong: list[str] = []
     rows = subscriptions.select(column(id), column(text)).collect()
     for subscription_id, written in rows:
         if subscription_id is None or written is None or subscription_id in asked:
             what = "two subscriptions have this id" if subscription_id in asked else "a NULL in its row"
-            raise RejectedSubscriptionsError(1, len(rows), f"{subscription_id!r}: {what}")
+            wrong.append(f"{subscription_id!r}: {what}")
+            continue
         try:
             asked[subscription_id] = understand(written)
         except TamisError as error:
-            raise RejectedSubscriptionsError(1, len(rows), f"{subscription_id!r}: {error}") from error
+            wrong.append(f"{subscription_id!r}: {error}")
+    if wrong and on_error == "raise":
+        raise RejectedSubscriptionsError(len(wrong), len(rows), wrong[0])
+    if wrong:
+        warnings.warn(
+            f"{len(wrong):,} subscriptions cannot be used and are left out; the first: {wrong[0]}\n"
+            f"  tamis.spark.rejected(subscriptions, where={text!r}, kinds={kinds!r}) has them all",
+            RejectedSubscriptionsWarning,
+            stacklevel=4,
+        )
     return asked
 
 

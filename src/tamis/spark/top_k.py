@@ -68,6 +68,7 @@ def top_k(
     lateness: str = "0 seconds",
     until: dt.datetime | None = None,
     schema: Schema | None = None,
+    on_error: str = "raise",
     functions: Functions | None = None,
 ) -> DataFrame:
     """Return who is told of which event, and when: the columns of the subscription's id, the event's id, and `at`.
@@ -78,6 +79,7 @@ def top_k(
                             instant in different batches; what is later still may be left out
     until                   of a table: the end of time, after which nothing leaves a window any more
     schema                  what texts may mention; the columns of the events if you do not say
+    on_error                "raise": fail at what is no ranked subscription; "reject": leave it out, with a warning
     functions               those of the host that texts may call; without them, those of the schema
 
     The deliveries of a stream are final: those up to some moment come once all events up to that moment have.
@@ -87,12 +89,16 @@ def top_k(
     kinds = arrow_kinds(ranked_subscriptions, id, events, event)
     hosted = functions_of(functions, schema)
     schema = (schema or Schema.from_spark(events)).calling(hosted)
-    asked = AskedOf(read_texts(ranked_subscriptions, id, ranked, lambda text: Ranked.parse(text, schema)), hosted)
+    read = read_texts(ranked_subscriptions, id, ranked, lambda text: Ranked.parse(text, schema), "ranked", on_error)
+    asked = AskedOf(read, hosted)
     filters = {subscription_id: wanted.where for subscription_id, wanted in asked.items()}
     forest, mentioned = compiled_conditions(ranked_subscriptions, id, filters, schema)
     selected, names = entering_rows(events, time, event, tuple(dict.fromkeys([*mentioned, *_scored(asked)])))
     keying = Keying(forest, names, asked, kinds, failure_count(events.sparkSession, hosted))
-    delivered = StructType([ranked_subscriptions.schema[id], events.schema[event]])
+    # Ids may be NULL there, whatever the tables say: a row more is nobody's (`Keying`).
+    delivered = StructType(
+        [StructField(each.name, each.dataType) for each in (ranked_subscriptions.schema[id], events.schema[event])]
+    )
     keyed_schema = StructType([*delivered.fields, *KEYED])
     keyed = selected.mapInArrow(keying.run, keyed_schema)
     out = StructType([*(StructField(each.name, each.dataType, nullable=False) for each in delivered.fields), KEYED[0]])

@@ -23,7 +23,8 @@ from tamis.spark.forests import felled, planted
 from tamis.spark.subscriptions import Compiled
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
     from tamis.language import Schema
     from tamis.matching.rejections import Rejected
@@ -67,6 +68,15 @@ class Versions:
                     felled(gone)
         return self._forests[version]
 
+    def rejected(self, spark: SparkSession) -> DataFrame:
+        """Return what of the newest version is none for these events: id, condition, error and message."""
+        version = self._log.version
+        _, bad = admitted([CandidateRow(each, text) for each, text in self._log.at(version).items()], self._schema)
+        return rejected_frame(spark, bad, self._id, self._where, self._id_kind())
+
+    def _id_kind(self) -> DataType:
+        return LongType() if self._log.id_type is int else StringType()
+
     def _start(self, version: int, spark: SparkSession) -> None:
         """Build a version from the start."""
         terms = self._log.terms(version)
@@ -106,6 +116,6 @@ class Versions:
         carriers = (None if each.forest is None else each.forest.carrier for each in self._forests.values())
         used = tuple(each.digest for each in carriers if isinstance(each, SharedBytes))
         forest = planted(spark, self._matcher, attributes, line=replace(self._line, used=used))
-        kind = LongType() if self._log.id_type is int else StringType()
+        kind = self._id_kind()
         rejected = rejected_frame(spark, list(self._bad.values()), self._id, self._where, kind)
         return Compiled(len(self._matcher), attributes, rejected, len(self._bad), self._id, kind, forest)
