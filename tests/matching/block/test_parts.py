@@ -105,3 +105,23 @@ def test_whoever_adds_or_matches_between_changes_compiles_and_merges_nothing(mon
     assert laid_out_by
     assert set(laid_out_by) <= {"tamis flush", "tamis merge"}
     assert len(matcher.match({"a": 100})) == 100
+
+
+def test_nothing_is_laid_out_if_all_that_was_open_is_removed_before_the_background_comes_to_it(monkeypatch):
+    failures = []
+    monkeypatch.setattr(threading, "excepthook", failures.append)
+    matcher = Matcher()
+    matcher.add_many({f"{number} stays": f"c = {number}" for number in range(100)})
+    matcher.compile()
+    assert list(matcher.match({"a": 1})) == []
+    matcher.add_many({number: f"a = 1 AND b > {number}" for number in range(12)})
+    for number in (12, 13):
+        matcher.add(number, f"a = 1 AND b > {number}")
+        for _ in range(10):  # each of these events asks all of them, which is more than may stay open
+            assert list(matcher.match({"a": 1, "b": 3})) == [0, 1, 2]
+    matcher.remove_many(range(14))
+    assert list(matcher.match({"a": 1, "b": 3})) == []
+    matcher._engine.settle()
+    assert [str(failure.exc_value) for failure in failures] == []
+    matcher.add("last", "a > 0")
+    assert list(matcher.match({"a": 1})) == ["last"]

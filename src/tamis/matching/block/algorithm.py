@@ -348,6 +348,9 @@ class BlockAlgorithm(Algorithm):
     def _start_flushing(self) -> None:
         if self._flushing is not None:
             return
+        if not len(self._open):  # all were removed; older views keep the part that they have
+            self._open, self._has_large = OpenPart(self.schema), False
+            return
         parts = self._last_small_parts()
         self._being_flushed = {id(part.segment) for part in parts}
         self._flushing = threading.Thread(
