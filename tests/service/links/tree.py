@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
-import tamis
 from tamis.routing import Broker
 from tamis.service.event_keys import event_key
+from tamis.service.filters import wanted_of
 from tamis.service.links.frames import LinkError
 from tamis.service.links.talking import LinkIdentity, Talk
 from tamis.service.links.terms import LinkTerms
@@ -39,10 +39,10 @@ from tamis.service.messages import (
     Subscribe,
     Subscribed,
     Unsubscribe,
-    Wanted,
 )
 from tamis.service.node import LogFacts, Node, NodeLimits
 from tamis.service.permissions import Permissions
+from tamis.service.windows import WindowLimits
 from tests.service.world_disks import LogDisk, StateDisk
 
 ROOT = Principal("root", (), True)
@@ -83,6 +83,7 @@ class Site:
     node_type: type[Node] = Node
     reroute_after_s: float | None = None
     """Of a broker in a graph."""
+    windows = WindowLimits(mark_every_s=2.0)
 
     def __init__(self, tree: Tree, name: str, strategy: str) -> None:
         self.tree, self.name, self.strategy = tree, name, strategy
@@ -101,11 +102,11 @@ class Site:
     def start(self) -> None:
         assert self.node is None
         self.lives += 1
-        facts = LogFacts(self.log.first, self.log.last)
+        facts = LogFacts(self.log.first, self.log.last, self.log.blocks[-1].time_us if self.log.blocks else 0)
         self.node = self.node_type(
             Broker(self.name, self.strategy, algorithm="naive"), Permissions({}), read_record,
             self.state.rows.stored(), facts, now=self.tree.now, limits=self.tree.limits,
-            life=f"{self.name}-{self.lives}", reroute_after_s=self.reroute_after_s,
+            life=f"{self.name}-{self.lives}", reroute_after_s=self.reroute_after_s, windows=self.windows,
         )  # fmt: skip
         self.node.remember(self.log.blocks)
         self.do(self.node.start())
@@ -365,7 +366,7 @@ class Client:
             self.ask(Acknowledge(0, self.name, done=tuple(item.position for item in answer.items)))
 
     def subscribe(self, settle_s: float = 0.0, **texts: str) -> None:
-        wanted = {key: Wanted(text, tamis.parse(text)) for key, text in texts.items()}
+        wanted = {key: wanted_of(text) for key, text in texts.items()}
         self.ask(Subscribe(self.number(), self.name, wanted, settle_s=settle_s))
 
     def unsubscribe(self, *keys: str) -> None:
