@@ -27,6 +27,9 @@ os.environ.setdefault("TAMIS_COLD_START", "wait")
 QUICK_SHARE = 4
 """The quick suite draws one of so many examples that a test asks for, and `make test-all` all of them."""
 FEWEST_EXAMPLES = 5
+FOR_COMPARISON = ("atree-published", "counting-sliced", "cluster-several")
+"""Algorithms that nobody matches with but who compares: what is asked of every algorithm is asked of them by `make test-all`,
+and the quick suite has tests of their own."""
 
 # The quick suite draws the same examples each time, so that it says the same of the same code; the others explore.
 settings.register_profile(
@@ -48,6 +51,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
+        if getattr(item, "callspec", None) and item.callspec.params.get("algorithm") in FOR_COMPARISON:
+            item.add_marker(pytest.mark.slow)
         if is_quick and not item.get_closest_marker("slow"):
             draw_fewer(item)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis_lab.matching.atree.algorithm import ATree, ATreeGeneral, ATreeZero
+from tamis_lab.matching.atree.published.algorithm import ATreePublished
 from tamis_lab.matching.boolean.algorithm import Boolean
 from tamis_lab.matching.cluster import Cluster
 from tamis_lab.matching.counting import Counting
@@ -14,5 +15,6 @@ if TYPE_CHECKING:
     from tamis.matching.base import Algorithm
 
 ALGORITHMS: dict[str, type[Algorithm]] = {
-    algorithm.name: algorithm for algorithm in (Boolean, Counting, Cluster, Gryphon, ATree, ATreeZero, ATreeGeneral)
+    algorithm.name: algorithm
+    for algorithm in (Boolean, Counting, Cluster, Gryphon, ATree, ATreeZero, ATreeGeneral, ATreePublished)
 }

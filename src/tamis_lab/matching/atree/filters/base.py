@@ -83,6 +83,36 @@ class TruthFilter(ABC):
         ends = ends[begin:done]
         return ends, self._found[: ends[-1]] if len(ends) else self._found[:0]
 
+    @abstractmethod
+    def in_order(self, graph: SharedGraph, numbers: Numbers, gate: ReadersWriterLock) -> Iterator[Handles]:
+        """Match one event, one band of priority after the other; between them others may change the graph."""
+
+    def _reserve(self, graph: SharedGraph, event_count: int) -> None:
+        """Make room for the states of all nodes, and begin again with the stamps before they are at their end."""
+        count = len(graph.tables.inner)
+        if len(self._states) < count or self._stamp + event_count >= self._last_stamp:
+            self._states = np.zeros(count, self._states.dtype)
+            self._stamp = 1
+
+    _last_stamp: ClassVar[int]
+
+    @abstractmethod
+    def _run(
+        self, graph: SharedGraph, fulfilled: Ragged[np.uint32], span: tuple[int, int], most: int, harvest: Harvest
+    ) -> int:
+        """Call the kernel."""
+
+    node_bytes: ClassVar[int]
+    """How much working memory it takes for each inner node."""
+
+    def memory(self) -> int:
+        """Return the bytes of its working memory."""
+        return self._found.nbytes + int(self._states.nbytes)
+
+
+class BandedFilter(TruthFilter):
+    """One that does nothing for a lower band of priority before it is asked for it."""
+
     def in_order(self, graph: SharedGraph, numbers: Numbers, gate: ReadersWriterLock) -> Iterator[Handles]:
         """Match one event, one band of priority after the other; between them others may change the graph."""
         with gate.reading():
@@ -113,21 +143,6 @@ class TruthFilter(ABC):
                 yield kept[is_due]
             kept = kept[~is_due]
 
-    def _reserve(self, graph: SharedGraph, event_count: int) -> None:
-        """Make room for the states of all nodes, and begin again with the stamps before they are at their end."""
-        count = len(graph.tables.inner)
-        if len(self._states) < count or self._stamp + event_count >= self._last_stamp:
-            self._states = np.zeros(count, self._states.dtype)
-            self._stamp = 1
-
-    _last_stamp: ClassVar[int]
-
-    @abstractmethod
-    def _run(
-        self, graph: SharedGraph, fulfilled: Ragged[np.uint32], span: tuple[int, int], most: int, harvest: Harvest
-    ) -> int:
-        """Call the kernel."""
-
     @abstractmethod
     def _no_heads(self, graph: SharedGraph) -> npt.NDArray[np.int32]:
         """Return empty lists of nodes that wait for their band."""
@@ -135,10 +150,3 @@ class TruthFilter(ABC):
     @abstractmethod
     def _run_band(self, graph: Rising, band: int, numbers: Numbers, waiting: Waiting, stamp: int, matched: Ints) -> int:
         """Call the kernel for one band; return how many were found."""
-
-    node_bytes: ClassVar[int]
-    """How much working memory it takes for each inner node."""
-
-    def memory(self) -> int:
-        """Return the bytes of its working memory."""
-        return self._found.nbytes + int(self._states.nbytes)

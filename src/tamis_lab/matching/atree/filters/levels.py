@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis_lab.matching.atree.filters import kernels
-from tamis_lab.matching.atree.filters.base import Ints, TruthFilter, rising
+from tamis_lab.matching.atree.filters.base import BandedFilter, Ints, rising
 
 if TYPE_CHECKING:
     from tamis.ragged import Ragged
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tamis_lab.matching.predicates import Numbers
 
 
-class Levels(TruthFilter):
+class Levels(BandedFilter):
     """Level by level, with or without what is as it would be without any event."""
 
     has_not = True

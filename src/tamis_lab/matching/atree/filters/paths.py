@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tamis_lab.matching.atree.filters import kernels
-from tamis_lab.matching.atree.filters.base import Ints, TruthFilter, rising
+from tamis_lab.matching.atree.filters.base import BandedFilter, Ints, rising
 
 if TYPE_CHECKING:
     from tamis.ragged import Ragged
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tamis_lab.matching.predicates import Numbers
 
 
-class Paths(TruthFilter):
+class Paths(BandedFilter):
     """The true-value path filter."""
 
     has_not = False

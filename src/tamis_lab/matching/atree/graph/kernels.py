@@ -43,7 +43,8 @@ MARK          the latest walk that came along
 
 ROWS, FREE, LIVE, EDGES, ENTRIES, CHILD_TOP, PARENT_TOP, HOLDER_TOP, STANDING_COUNT, LEVELS, WALK, ALWAYS_AT = range(12)
 NEXT, PHASE, CREATED, LINKED, EDGE, ROOT = range(12, 18)
-META = 18
+IS_BINARY, IS_SORTED = range(18, 20)
+META = 20
 """The counters in `meta`.
 
 ROWS       of `inner` that were ever used; FREE is the first that is free again, LIVE how many are nodes
@@ -53,6 +54,8 @@ LEVELS     the highest level
 WALK       the latest walk
 ALWAYS_AT  the node of TRUE, -1 for none
 NEXT ...   where an interrupted insertion goes on
+IS_BINARY  whether an AND of an AND stays what it is, as in the published tree (`published`)
+IS_SORTED  whether the parents of a node are kept in the order of their numbers
 """
 
 OF_CHILDREN, OF_PARENTS, OF_HOLDERS = range(3)
@@ -195,12 +198,15 @@ def key_of(kind, least, operands, begin, end):
 
 
 @njit(nogil=True, cache=True)
-def operands_of(node, inner, children, stack, operands, begin):
+def operands_of(node, g, stack, operands, begin):
     """Write the operands of an inner node, with those of operands of its own kind in their place; return how many.
 
-    Where there is not enough room for them it is one more than there is room for.
+    Where there is not enough room for them it is one more than there is room for. In a binary graph they stay as they
+    are.
     """
+    inner, children = g.inner, g.children
     kind = inner[node, KIND]
+    is_open = kind <= XOR and g.meta[IS_BINARY] == 0
     count = np.int64(begin)
     stack[0] = node
     top = 1
@@ -213,7 +219,7 @@ def operands_of(node, inner, children, stack, operands, begin):
             if count == operands.size or top == stack.size:
                 return np.int64(operands.size + 1 - begin)
             # AND of AND is one AND: who looks for a node must find it however it was cut into parts.
-            if kind <= XOR and child >= 0 and inner[child, KIND] == kind:
+            if is_open and child >= 0 and inner[child, KIND] == kind:
                 stack[top] = child
                 top += 1
             else:
@@ -225,7 +231,7 @@ def operands_of(node, inner, children, stack, operands, begin):
 @njit(nogil=True, cache=True)
 def has_operands(node, operands, begin, end, g, w):
     """Are these just the operands of a node, in whatever order?"""
-    count = operands_of(node, g.inner, g.children, w.stack, w.spare, np.int64(0))
+    count = operands_of(node, g, w.stack, w.spare, np.int64(0))
     if count != end - begin:
         return False
     for index in range(count):
@@ -538,10 +544,11 @@ def gather(kind, least, refs, begin, end, numbers, g, w):
     # AND, OR and XOR are associative, so the operands of an operand of the same kind are as good as its own; of NOT and
     # AT_LEAST they are not.
     written = np.int64(0)
+    is_open = kind <= XOR and g.meta[IS_BINARY] == 0
     for index in range(count):
         node = w.pieces[index]
-        if kind <= XOR and node >= 0 and g.inner[node, KIND] == kind:
-            written += operands_of(node, g.inner, g.children, w.stack, w.operands, written)
+        if is_open and node >= 0 and g.inner[node, KIND] == kind:
+            written += operands_of(node, g, w.stack, w.operands, written)
         else:
             w.operands[written] = node
             written += 1
@@ -677,7 +684,27 @@ def link(node, edge, g):
     g.parent_edges[start + count] = edge
     g.children[edge, 1] = count
     table[row, PARENT_COUNT] = count + 1
+    if g.meta[IS_SORTED]:
+        # A row that was free before may have a lower number than the parents that are there.
+        place = start + count
+        while place > start and g.parents[place - 1, 0] > g.parents[place, 0]:
+            exchange_parents(place, start, g)
+            place -= 1
     return True
+
+
+@njit(nogil=True, cache=True)
+def exchange_parents(place, start, g):
+    """Let an entry of the block that begins at `start` change places with the one before it."""
+    for column in range(2):
+        value = g.parents[place - 1, column]
+        g.parents[place - 1, column] = g.parents[place, column]
+        g.parents[place, column] = value
+    edge = g.parent_edges[place - 1]
+    g.parent_edges[place - 1] = g.parent_edges[place]
+    g.parent_edges[place] = edge
+    for moved in range(place - 1, place + 1):
+        g.children[g.parent_edges[moved], 1] = moved - start
 
 
 @njit(nogil=True, cache=True)
@@ -691,6 +718,10 @@ def unlink(edge, g):
         return
     start = table[row, PARENT_START]
     last = start + table[row, PARENT_COUNT] - 1
+    if g.meta[IS_SORTED]:  # the entry goes to the end by steps, which keeps the others in order
+        while start + place < last:
+            place += 1
+            exchange_parents(start + place, start, g)
     g.parents[start + place, 0] = g.parents[last, 0]
     g.parents[start + place, 1] = g.parents[last, 1]
     g.parent_edges[start + place] = g.parent_edges[last]

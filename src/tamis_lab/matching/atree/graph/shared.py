@@ -155,7 +155,7 @@ class SharedGraph:
         """Insert expressions; the leaves that the programs speak of are the predicates `numbers`."""
         if not len(programs):
             return
-        longest = int(np.diff(programs.starts).max()) + 4
+        longest = self._longest(programs)
         self._enlarge(subscriptions=(max(handles) + 1, kernels.NEVER))
         self._enlarge_leaves(int(numbers.max(initial=0)) + 1)
         if longest > len(self._work.created):
@@ -163,13 +163,22 @@ class SharedGraph:
         self._tables.meta[[kernels.NEXT, kernels.PHASE]] = 0
         handle_array = np.array(handles, np.int64)
         while True:
-            status = kernels.insert_many(
-                programs.code, programs.starts, programs.roots, handle_array, numbers, self._tables, self._work
-            )
+            status = self._inserted(programs, handle_array, numbers)
             if status == kernels.DONE:
                 break
             self._grow(status, longest)
         self.subscription_count += len(programs)
+
+    def _longest(self, programs: Programs) -> int:
+        """Return how many words of code an expression has at most, and some more."""
+        return int(np.diff(programs.starts).max()) + 4
+
+    def _inserted(self, programs: Programs, handles: Ints, numbers: npt.NDArray[np.uint32]) -> int:
+        """Insert what is not inserted yet; return `DONE`, or which table is full."""
+        status: int = kernels.insert_many(
+            programs.code, programs.starts, programs.roots, handles, numbers, self._tables, self._work
+        )
+        return status
 
     def remove(self, handles: Sequence[int]) -> list[int]:
         """Remove subscriptions; return the predicates that no node uses any more."""
