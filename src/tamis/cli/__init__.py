@@ -1,10 +1,10 @@
 """How is tamis used from a terminal?
 
-The command `tamis` checks a subscription's text (`check`), says why an event matches it or not (`explain`),
-lists what the language has (`language`), shows it at work (`demo`), matches files, pipes and streams (`match`,
-`run`, `stream`), shows that at work too (`pipeline`), writes test traffic to files (`workload`) and looks whether
-everything is here that it needs (`doctor`). One module per command decides what to say; `inputs` reads what the user
-names, `output` shows it: to people in colour, to programs as JSON.
+The command `tamis` has four groups of commands. About texts: `check`, `explain`, `translate`, `language`. On tables,
+pipes and streams: `match`, `run`, `stream`. With a broker: `serve`, `publish`, `subscribe`, questions to it (`asking`:
+try, why, dead), `links` (links, top), `network`, `token`, `repair`, `backup`. And around them: `demo`, `pipeline`,
+`workload`, `lab`, `doctor`, `warm`. There is one module for each command, which decides what to say; `app` puts them
+together, `inputs` reads what the user names, and `output` shows answers: to people in colour, to programs as JSON.
 
 Exit codes are grep's: 0 is yes, 1 is no, 2 is a mistake in what was asked.
 """

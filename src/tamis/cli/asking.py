@@ -128,7 +128,7 @@ def _show_event(console: "Console", at: str, event: dict[str, Any]) -> None:
 
 
 def why(
-    subscriber: Annotated[str, typer.Argument(metavar="SUBSCRIBER", help="Who got it, or did not.")],
+    subscriber: Annotated[str, typer.Argument(metavar="SUBSCRIBER", help="The name of the subscriber.")],
     event: Annotated[str, typer.Argument(metavar="EVENT", help="Its position; with --source its id.")],
     source: Annotated[str, typer.Option(metavar="SOURCE", help="The source of the event.", show_default=False)] = "",
     at: BrokerOption = DEFAULT_URL,

@@ -26,7 +26,7 @@ RESTORE_EXAMPLES = (Example("tamis restore nothing --data again", "There is no b
 RESTORE_NOTES = (
     "All of the backup is verified before there is a folder. The restored log has a new epoch (the name in its "
     "positions), so that nobody takes an event for another one that had the same position after the backup; "
-    "subscribers go on where they were. [cyan]--keep-epoch[/cyan] keeps the old one. Use it only if the broker was "
+    "subscribers continue where they were. [cyan]--keep-epoch[/cyan] keeps the old one. Use it only if the broker was "
     "stopped when the backup was made, and its old folder is gone.",
 )
 
@@ -54,7 +54,10 @@ def restore(
         "tamis-data"
     ),
     keep_epoch: Annotated[
-        bool, typer.Option("--keep-epoch", help="Positions of before go on to count.", show_default=False)
+        bool,
+        typer.Option(
+            "--keep-epoch", help="Keep the old epoch: positions from before the backup stay valid.", show_default=False
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:

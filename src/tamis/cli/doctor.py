@@ -27,7 +27,9 @@ EXAMPLES = (
     Example("tamis doctor", "What is installed, what is missing, and what to do."),
     Example("tamis doctor --json", "The same for a program, or for a bug report."),
 )
-NOTES = ("It exits with 1 if something essential does not work. The first time it compiles kernels, for some seconds.",)
+NOTES = (
+    "It exits with 1 if something essential does not work. The first run compiles kernels, which takes some seconds.",
+)
 
 LEAST_PYTHON = (3, 11)
 DEFAULT_PORT = 7410

@@ -22,9 +22,9 @@ EXAMPLES = (
     Example("tamis lab filtering --quick --only 'turning points' --out lab", "One experiment, as a toy."),
 )
 NOTES = (
-    "Into the folder go [cyan]index.html[/cyan], which needs nothing beside it, and [cyan]results.json[/cyan]. Without "
+    "The folder gets [cyan]index.html[/cyan], which needs no other file, and [cyan]results.json[/cyan]. Without "
     "[bold]--quick[/bold] or [bold]--full[/bold] a lab takes half an hour; times are processor times, so other work on "
-    "the machine disturbs little.",
+    "the machine affects them little.",
 )
 
 DESCRIPTIONS = {
@@ -55,7 +55,8 @@ def lab(
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="The random seed of the traffic.")] = 1,
     repeats: Annotated[
-        int, typer.Option(min=1, help="Run each experiment so often, with other seeds: figures get error bars.")
+        int,
+        typer.Option(min=1, help="Run each experiment this many times, with different seeds: plots get error bars."),
     ] = 1,
     as_json: AsJson = False,
 ) -> None:

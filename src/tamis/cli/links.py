@@ -20,12 +20,13 @@ EXAMPLES = (
     Example("tamis links --at localhost:1", "No broker answers there, and the command says so at once.", exit_code=2),
 )
 NOTES = (
-    "[cyan]live[/cyan] is at the head of the log, [cyan]behind[/cyan] catches up, [cyan]away[/cyan] is not connected "
-    "and keeps its place, [cyan]calling[/cyan] was never reached. Events pass over links that carry; in a graph, "
-    "[cyan]idle[/cyan] ones are in reserve, and [cyan]leaving[/cyan] ones have events that go another way.",
+    "The states of a link are [cyan]live[/cyan] (the neighbour has reached the end of the log), [cyan]behind[/cyan] "
+    "(it is catching up), [cyan]away[/cyan] (it is not connected, and its position is kept) and [cyan]calling[/cyan] "
+    "(it was never reached). In a graph only links that carry are used for events; [cyan]idle[/cyan] links are in "
+    "reserve, and [cyan]leaving[/cyan] links still hold events that will go another way.",
     NOTE,
 )
-TOP_EXAMPLES = (Example("tamis top --at localhost:1 --rounds 1", "Nobody is there.", exit_code=2),)
+TOP_EXAMPLES = (Example("tamis top --at localhost:1 --rounds 1", "No broker answers there.", exit_code=2),)
 _STATES = {
     "live": "green",
     "behind": "yellow",

@@ -53,7 +53,7 @@ EXAMPLES = (
     ),
 )
 NOTES = (
-    "A path names a file or a folder of files; its ending says what it holds: [cyan].parquet[/cyan], "
+    "A path names a file or a folder of files; its extension tells the format: [cyan].parquet[/cyan], "
     "[cyan].jsonl[/cyan] (also .json, .ndjson) or [cyan].csv[/cyan] (with a line of names). What is written is a "
     "folder of files. Large tables are matched on Spark, which needs Java 17 or newer, and so are all if "
     "[cyan]--master[/cyan] is given; [cyan]--engine[/cyan] overrides both. On a cluster, give "
@@ -63,7 +63,7 @@ NOTES = (
     "out: the first three are shown with their reasons, and all go to [cyan]OUT.rejected.jsonl[/cyan] or where "
     "[cyan]--rejected[/cyan] says.",
     "With [cyan]--time COLUMN[/cyan] subscriptions may be of every kind (TOP, SEQUENCE, CHANGE, conditions): events "
-    "are taken in order of time, and what comes out says whom, of which events, and when.",
+    "are processed in order of time, and each result names the subscription, the events and the time.",
     "[bold]Events[/bold] may also be what a stream of NATS ([cyan]nats://host:4222/STREAM?subject=a.>[/cyan]) or a "
     "topic of Kafka ([cyan]kafka://host:9092/topic[/cyan]) holds as JSON. Kafka needs Spark's connector, which is "
     "fetched, or named with [cyan]--jars[/cyan].",

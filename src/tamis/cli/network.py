@@ -44,9 +44,9 @@ EXAMPLES = (
 NOTES = (
     "A table [cyan]\\[brokers.NAME][/cyan] for each broker: [cyan]calls[/cyan] names those that it is linked to, "
     "[cyan]port[/cyan] where clients reach it (0 takes a free one; with [cyan]shared[/cyan] several may have one), and "
-    "all else in it is a setting of that broker, as in tamis.toml. What stands before the first table counts for all. "
-    'Links must not close a circle, unless [cyan]topology = "graph"[/cyan] stands before the first table.',
-    "Ctrl-C ends all of them; what they know stays in the folder.",
+    "all else in it is a setting of that broker, as in tamis.toml. What stands before the first table applies to all. "
+    'Links must not form a cycle, unless [cyan]topology = "graph"[/cyan] stands before the first table.',
+    "Ctrl-C ends all of them; their data stays in the folder.",
 )
 WIDTH, LAYER, RADIUS = 150, 110, 34
 PATIENCE_S = 300.0
@@ -58,7 +58,7 @@ def network(
     action: Annotated[str, typer.Argument(metavar="up", help="What to do: up.")],
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The brokers and their links (TOML).")],
     data: Annotated[Path, typer.Option(metavar="FOLDER", help="Where their folders are.")] = Path("tamis-network"),
-    check: Annotated[bool, typer.Option("--check", help="Only look at the file.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Only check the file.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Start a network of brokers on this machine, and end it with Ctrl-C."""

@@ -41,7 +41,7 @@ EXAMPLES = (
     Example("tamis pipeline --events 20000 --subscriptions 500 --out run", "A small one; run/index.html has plots."),
 )
 NOTES = (
-    "Into the folder go [cyan]index.html[/cyan] (the report), [cyan]report.json[/cyan], [cyan]events.parquet[/cyan], "
+    "The folder gets [cyan]index.html[/cyan] (the report), [cyan]report.json[/cyan], [cyan]events.parquet[/cyan], "
     "[cyan]subscriptions.parquet[/cyan], [cyan]pairs.parquet[/cyan] (the matches) and [cyan]spark.log[/cyan] (what "
     "Spark had to say). It needs Java 17 or newer; [bold]tamis demo[/bold] does not.",
 )

@@ -46,10 +46,10 @@ NOTES = (
     "[cyan]--events[/cyan] is standard input (-), files (.jsonl, .csv, .parquet) or "
     "[cyan]nats://host:4222/STREAM[/cyan]; [cyan]--out[/cyan] is standard output (-), a folder of files (.jsonl, .csv, "
     ".parquet), [cyan]nats://...[/cyan] or [cyan]https://host/hook[/cyan]. It ends when the input does.",
-    "[bold]Every match comes at least once.[/bold] A run that was killed is run again; a match then has the id that it "
-    "had ([cyan]Nats-Msg-Id[/cyan], and what [cyan]--match-id[/cyan] adds), so its receiver can ignore it. With "
-    "[cyan]--durable[/cyan] NATS remembers what was done. Lines of a pipe have ids that last if "
-    "[cyan]--event-id[/cyan] names an attribute. For streams that never end there is [cyan]tamis stream[/cyan].",
+    "[bold]Every match is written at least once.[/bold] If a run was killed, start it again: a match has the same id "
+    "as before ([cyan]Nats-Msg-Id[/cyan], and what [cyan]--match-id[/cyan] adds), so its receiver can ignore it. With "
+    "[cyan]--durable[/cyan] NATS remembers what was done. Lines of a pipe have lasting ids only if "
+    "[cyan]--event-id[/cyan] names an attribute. For streams that never end, use [cyan]tamis stream[/cyan].",
     "Lines that are not JSON objects are left out and counted. With [cyan]--json[/cyan] the summary, on standard "
     "error, is JSON.",
 )

@@ -72,8 +72,8 @@ NOTES = (
     "[bold]Events[/bold] may also come as JSON from [cyan]nats://host:4222/STREAM?subject=a.>[/cyan] or "
     "[cyan]kafka://host:9092/topic[/cyan], and [bold]matches[/bold] go as JSON to "
     "[cyan]nats://host:4222/STREAM?subject=m.{subscription_id}[/cyan] or [cyan]https://host/hook[/cyan]. A stream that "
-    "was killed goes on where it was: a folder takes each match once; to NATS and webhooks matches may be sent again, "
-    "with the id (Nats-Msg-Id, Idempotency-Key) that they had. Kafka needs Spark's connector, which is fetched, or "
+    "was killed resumes where it stopped: a folder receives each match once; NATS and webhooks may receive a match "
+    "again, with the same id (Nats-Msg-Id, Idempotency-Key). Kafka needs Spark's connector, which is fetched, or "
     "named with [cyan]--jars[/cyan].",
     f"[bold]Options[/bold], as [cyan]--events-option max_messages=5000[/cyan]. {options_help()} Of Kafka and of files: "
     "those of Spark's sources.",

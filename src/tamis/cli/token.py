@@ -27,7 +27,7 @@ EXAMPLES = (
     Example("tamis token remove 000000 --data d", "No token has this name.", exit_code=2),
 )
 NOTES = (
-    "What a role may do stands in the broker's file: [cyan]\\[roles.shop][/cyan] in tamis.toml; the role "
+    "What a role may do is set in the broker's settings: [cyan]\\[roles.shop][/cyan] in tamis.toml; the role "
     "[cyan]admin[/cyan] is always there. A client shows its token as [cyan]TAMIS_TOKEN[/cyan], "
     "[cyan]--token-file[/cyan] or the header [cyan]Authorization: Bearer …[/cyan].",
 )

@@ -40,9 +40,9 @@ tamis translate --from eventbridge pattern.json""",
     ),
 )
 NOTES = (
-    "The condition is written to standard output. Where it says the same only of events of certain shapes, these are "
-    "named on standard error: a condition does not tell NULL from absent, and only finds whole values in arrays. With "
-    "[cyan]--strict[/cyan] that is an error, with [cyan]--schema[/cyan] there is less of it.",
+    "The condition is written to standard output. If it is exact only under assumptions "
+    "about events, these are written to standard error: a condition cannot tell NULL from absent, and finds only whole "
+    "values in arrays. [cyan]--strict[/cyan] makes an assumption an error; [cyan]--schema[/cyan] needs fewer.",
     "A file holds one rule; with [cyan]--lines[/cyan] each line does. The exit code is 2 if a rule cannot be "
     "translated.",
 )
@@ -50,9 +50,14 @@ NOTES = (
 
 def translate_(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="The file of the rule; - reads standard input.")],
-    source: Annotated[str, typer.Option("--from", metavar="SYSTEM", help=f"Whose rule: {' or '.join(SYSTEMS)}.")],
+    source: Annotated[
+        str, typer.Option("--from", metavar="SYSTEM", help=f"The system of the rule: {' or '.join(SYSTEMS)}.")
+    ],
     below: Annotated[
-        str, typer.Option(metavar="PATH", help="Where in events the names of the rule begin, such as data.")
+        str,
+        typer.Option(
+            metavar="PATH", help="The attribute of events to which the names of the rule are relative, such as data."
+        ),
     ] = "",
     lines: Annotated[bool, typer.Option("--lines", help="Each line is a rule; blank lines are skipped.")] = False,
     schema: Annotated[

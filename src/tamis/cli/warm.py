@@ -22,8 +22,9 @@ EXAMPLES = (
     Example("tamis warm --json", "The same for a program."),
 )
 NOTES = (
-    "The folder is chosen as [cyan]tamis doctor[/cyan] shows it; [cyan]NUMBA_CACHE_DIR[/cyan] names another. It holds "
-    "for this processor, this version and these libraries. It exits with 1 if there is no folder to write to.",
+    "The folder is chosen as [cyan]tamis doctor[/cyan] shows it; [cyan]NUMBA_CACHE_DIR[/cyan] names another. What "
+    "is compiled serves this processor, this version and these libraries only. It exits with 1 "
+    "if there is no folder to write to.",
 )
 _SUBSCRIPTIONS, _BATCH = 400, 600
 

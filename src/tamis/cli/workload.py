@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 EXAMPLES = (
-    Example("tamis workload", "Which are there?"),
+    Example("tamis workload", "Which workloads are there?"),
     Example("tamis workload auction --events 5000 --subscriptions 100 --out auctions", "Four small files."),
     Example("head -n 1 auctions/subscriptions.jsonl", "One subscription per line,"),
     Example("head -n 1 auctions/events.jsonl", "and one event a line."),
     Example("tamis workload w1 --format parquet --out w1 --seed 7", "Other traffic, as Parquet only."),
 )
 NOTES = (
-    "Into the folder go [cyan]events[/cyan] and [cyan]subscriptions[/cyan], as [cyan].parquet[/cyan] and "
+    "The folder gets [cyan]events[/cyan] and [cyan]subscriptions[/cyan], as [cyan].parquet[/cyan] and "
     "[cyan].jsonl[/cyan]; files of these names are replaced. A subscription has a [cyan]subscription_id[/cyan] and a "
-    "[cyan]condition[/cyan], the text. In JSON, what is NULL is absent and times are texts.",
+    "[cyan]condition[/cyan], the text. In JSON, attributes that are NULL are left out, and times are texts.",
 )
 
 DESCRIPTIONS = {

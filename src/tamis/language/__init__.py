@@ -1,9 +1,11 @@
 """What a subscription says.
 
 A subscription's text is a Boolean SQL expression, the part that would stand behind WHERE. This package
-reads it (`parser`), builds it from Python (`builder`) or JSON (`json_form`), checks it against a
-`schema`, says what it means (`meaning`: the definition that every matcher is tested against), explains
-an answer (`explanation`), and rewrites it into the forms that matchers want (`rewrites`).
+reads it (`parser`), builds it from Python (`builder`) or JSON (`json_form`), or translates it from rules of other
+systems (`foreign`). It checks an expression against a `schema`, defines its meaning (`meaning`: the definition that
+every matcher is tested against), explains an answer (`explanation`), and rewrites expressions into the forms that
+matchers need (`rewrites`). Every function of the language is one row of a table (`functions`), and `ranges` says which
+values make a predicate true.
 """
 
 from tamis.language.builder import Value, all_of, any_of, at_least, attr, call, coalesce, lit, when, xor

@@ -1,8 +1,9 @@
 """Which subscriptions match an event?
 
-One protocol (`Matcher`) in front of several algorithms (`base.Algorithm`). The flagship is `block`, which matches
-many events at once; `naive` asks every subscription with the reference meaning, and is what the others are tested
-against.
+`Matcher` (`matcher`, `registering`) is what people use. It keeps ids, priorities and texts, and asks an algorithm
+behind it (`base.Algorithm`) for the matches. The flagship algorithm is `block`, which compiles subscriptions into
+segments and matches one event (`block.probing`) or many at once (`block.maps`); `naive` asks every subscription with
+the reference meaning, and is what the others are tested against.
 """
 
 import tamis.compilation  # noqa: F401 - where kernels are kept, before there is one

@@ -1,16 +1,19 @@
 """What does a broker do?
 
-A `Broker` takes messages of neighbours and clients and returns what is to be sent and delivered; it has no socket,
-clock or thread. `messages` says what is said, `acceptance` what a peer may say, `encoding` how that becomes bytes. Who
-wants an event is in a routing `table`; what is done with one is `publishing`, with many at once `groups`, which tell of
-matches by handles (`wanted`). Who wants the best k is the `desk`'s business, which has a ranker (`rankers`); `recent`
-is what comes a second time for that. What a neighbour must know of everybody else's filters is a *strategy's* business
-(`base`), one file each: `flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any. `links` is
-what a broker knows of one neighbour (worked out step by step: `gradual`, `agenda`; told in parts: `greeting`; said
-again after a restart: `renewal`), `silence` how it finds out that one is gone, `adaptation` when it stops filtering for
-it, `announcements` what it tells of subscriptions, `interests` whether anybody wants something, `steps` what the home
-of a sequence asks for just now, `guard` what may pass a link, `settling` when what was said is in force everywhere,
-`overlay` and `spanning` along which links of a graph messages travel.
+A `Broker` takes messages from neighbours and clients, and returns what is to be sent and delivered; it has no socket,
+clock or thread.
+
+Messages: `messages` defines them, `acceptance` validates what a peer may send, `encoding` turns them into bytes.
+Events: the routing `table` knows which peers want an event; `publishing` handles one event, and `groups` many at once
+(`wanted` is their table of matches). The `desk` keeps clients' ranked subscriptions, with a ranker (`rankers`).
+Filters: a *strategy* (`base`) decides what a neighbour must know of everybody else's filters, one file each:
+`flooding`, `simple`, `identity`, `covering`, `merging`, and `pruned` on top of any of them.
+Neighbours: `links` is the state of one link. It is computed step by step (`gradual`, `agenda`), sent in parts
+(`greeting`) and renewed after a restart (`renewal`); `silence` finds out that a neighbour is gone, `adaptation` when
+filtering for it does not pay, `guard` limits what may pass a link, `settling` says when a subscription is in force
+everywhere, and `overlay` and `spanning` choose the links of a graph that carry traffic.
+Announcements of subscriptions are in `announcements`, questions about interest in `interests`, and requests for steps
+of sequences in `steps`. Strategies that do not use reverse paths are in `distributed` and `dzalaps`.
 """
 
 from tamis.routing.adaptation import Adaptation

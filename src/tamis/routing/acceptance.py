@@ -250,7 +250,7 @@ def _check_versions(functions: Any) -> None:
             case _:
                 raise MessageError(f"a function {each!r:.60}", "a name and a version")
     if names != sorted(set(names)):
-        raise MessageError(f"the functions {names!r:.80}", "each once, in the order of their names")
+        raise MessageError(f"the functions {names!r:.80}", "each function once, in the order of names")
 
 
 def entries_of(message: Message) -> tuple[Entry, ...]:

@@ -265,11 +265,14 @@ def _checked(
                 "'probabilistic', 'strict' or 'relaxed' with a filter, or no policy",
             )
         if is_filtered and buffer_s is None:
-            raise DeskSettingError("a policy for thresholds of a filter, and no buffer_s", "how long events are recent")
+            raise DeskSettingError(
+                "a policy for thresholds of a filter, and no buffer_s",
+                "buffer_s, how long events stay in the recent buffer",
+            )
         if chosen["algorithm"] == "probabilistic":
             if chosen.get("guard"):
                 raise DeskSettingError(
-                    "a policy for thresholds, and a guard", "guard=False: it would have to see all events"
+                    "a policy for thresholds, and a guard", "guard=False, because a guard has to see all events"
                 )
             chosen["guard"] = False
     if is_filtered and buffer_s is not None:

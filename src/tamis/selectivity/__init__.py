@@ -2,9 +2,9 @@
 
 Matchers put what is rarely true first, and pruning leaves out what changes little. An estimate comes from a sample of
 events (`samples`), from statistics of their attributes (`statistics`), from counters that a running system keeps
-(`counters`, `lines`, `questions`), and from the predicates themselves where there is nothing else (`shares`, for the
-matchers). `estimates` makes bounds for whole expressions of it, `likely_events` makes up events that statistics fit,
-and `files` keeps these.
+(`counters`, `lines`, `questions`). `estimates` makes bounds for whole expressions of it, `likely_events` makes up
+events that statistics fit, and `files` keeps statistics. Matchers, which need only a share for each leaf, have
+`tamis.matching.shares`.
 """
 
 from tamis.selectivity.counters import Counters, Tallied

@@ -126,7 +126,7 @@ def restore(backup: Path | str, data: Path | str, keeps_epoch: bool = False) -> 
                 raise LogError(
                     f"{origin / 'log'} holds {held.epoch}-{held.first} to {held.last}, and the backup was made of "
                     f"{part.epoch}-{part.first} to {part.last}",
-                    "a backup to which nothing was done",
+                    "a backup that has not been changed since it was made",
                 )
             if not keeps_epoch:
                 epoch = secrets.token_hex(4)

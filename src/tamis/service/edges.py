@@ -147,7 +147,7 @@ class EdgeProcesses:
             raise
         if not all(are_ready):
             await self.stop()
-            raise LogError("an edge broker did not start", "its reasons, in the lines before")
+            raise LogError("an edge broker did not start", "see the reason in the log lines before this one")
         self._watchers = [asyncio.create_task(self._watch(number)) for number in self._processes]
 
     async def _started(self, number: int) -> bool:

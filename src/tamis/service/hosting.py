@@ -40,5 +40,5 @@ def demand_functions(stored: Stored, before: Mapping[str, int], functions: Funct
         except UnknownFunctionError as error:
             raise SettingsError(
                 f"functions: the subscription {row.key!r} of {row.subscriber!r} calls a function: {error.message}",
-                "the functions of before, or a broker without this subscription",
+                "the earlier functions, or a broker without this subscription",
             ) from error

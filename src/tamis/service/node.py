@@ -434,7 +434,7 @@ class Node:
         if is_replay and self._is_shared and known is not None and known.last_replay == self.head:
             raise OverloadedError(
                 f"the subscriber {known.name!r} has a replay that was asked for at the same position",
-                "another try when another event has come",
+                "another try after the next event",
             )
         subscriber, changes = roster.made(request.subscriber, principal, request.is_durable, self.head)
         subscriber.made_by = subscriber.made_by or session.number

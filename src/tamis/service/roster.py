@@ -464,7 +464,7 @@ class Roster:
             if self._has_schema and (reason := self.broker.table.objection(interest(effective))) is not None:
                 raise SettingsError(  # without a word it would get nothing any more
                     f"schema: the subscription {row.key!r} of {row.subscriber!r} does not fit: {reason}",
-                    "the schema of before, or a broker without this subscription",
+                    "the earlier schema, or a broker without this subscription",
                 )
             version = Version(row.key, row.number, row.text, asked, effective, row.since, row.until)
             subscriber.remember(version)

@@ -526,9 +526,7 @@ class Network:
         lease is over.
         """
         if not is_noticed and self._running(broker).link_lease_s is None:
-            raise WrongStateError(
-                f"broker {broker!r}", "without a lease", "let its links have one, or crash it noticed"
-            )
+            raise WrongStateError(f"broker {broker!r}", "without a lease", "a link lease, or a crash that is noticed")
         self._running(broker)
         self._notice(Failed(f"broker {broker}"))
         del self.brokers[broker]

@@ -43,7 +43,7 @@ def format_of(path: str) -> str:
     """
     ending = Path(path.rstrip("/")).suffix.lower()
     if ending not in ENDINGS:
-        raise OptionError(f"the ending of {path} says nothing of what it holds; endings are {', '.join(ENDINGS)}")
+        raise OptionError(f"the ending of {path} does not tell its format; known endings are {', '.join(ENDINGS)}")
     return ENDINGS[ending]
 
 

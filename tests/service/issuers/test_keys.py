@@ -61,9 +61,9 @@ def test_a_key_that_cannot_be_used_is_skipped_and_alone_it_is_an_error(entry):
         KeySet.read(key_set(entry), "a file")
 
 
-def test_a_secret_that_anybody_can_fetch_is_none():
+def test_a_shared_secret_at_an_address_is_refused():
     assert kids(KeySet.read(key_set(SECRET), "a file"), "HS256") == ["s"]
-    with pytest.raises(SettingsError, match="a secret that anybody can fetch"):
+    with pytest.raises(SettingsError, match="anybody could fetch it"):
         KeySet.read(key_set(SECRET), "an address", is_public=True)
 
 

@@ -305,9 +305,9 @@ def function(
     if not limit_s > 0:
         raise FunctionError(f"a limit is a number of seconds above zero, not {limit_s!r}")
     if gives != "boolean" and (implies or excludes or unites):
-        raise FunctionError("implies, excludes and unites are about functions that give a Boolean")
+        raise FunctionError("only functions that give a Boolean may have implies, excludes or unites")
     if gives != "number" and confines:
-        raise FunctionError("confines is about functions that give a number")
+        raise FunctionError("only functions that give a number may have confines")
 
     directions = _checked_directions(tuple(monotone), kinds, gives)
 
@@ -345,12 +345,16 @@ def _checked_directions(directions: tuple[Any, ...], kinds: tuple[str, ...], giv
     if not directions:
         return ()
     if len(directions) != len(kinds):
-        raise FunctionError(f"monotone says something of each of {len(kinds)} arguments, not of {len(directions)}")
+        raise FunctionError(
+            f"monotone has a direction for each of {len(kinds)} arguments, not {len(directions)} directions"
+        )
     for direction, kind in zip(directions, kinds, strict=True):
         if direction not in ("up", "down", None):
             raise FunctionError(f"monotone is 'up', 'down' or None for each argument, not {direction!r}")
         if direction is not None and (kind != "number" or gives != "number"):
-            raise FunctionError("monotone is about functions that give a number, and their arguments that are numbers")
+            raise FunctionError(
+                "only functions that give a number may be monotone, and only in arguments that are numbers"
+            )
     return directions if any(directions) else ()
 
 

@@ -85,10 +85,10 @@ def _content(name: str) -> bytes:
 
 
 async def overview(request: web.Request) -> web.StreamResponse:
-    """Answer with how the broker fares, a line a second."""
+    """Answer with the state of the broker, a line a second."""
     front = request.app[FRONT]
     if not front.permissions.is_admin(request[PRINCIPAL]):
-        raise ForbiddenError("only an admin may see how the broker fares", "a token with the role admin")
+        raise ForbiddenError("only an admin may see the state of the broker", "a token with the role admin")
     left, looker = whole(request, "most", 0, 0, 10_000_000), Looker()
     with front.connected(request[CALLER]) as hold:
         response = await begun(request, JsonLines())

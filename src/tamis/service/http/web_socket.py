@@ -267,7 +267,9 @@ class WebSocket:
         if request_id in self._refused_ids:
             self._refused_ids.clear()
         elif self._refused_ids and request_id is not None:
-            raise OverloadedError("a publication before this one was refused", "that one first, then this", 0.1)
+            raise OverloadedError(
+                "a publication before this one was refused", "the refused publication first, then this one", 0.1
+            )
 
     async def _publish(self, raw: list[msgspec.Raw], asks_wanted: bool, request_id: int | None) -> None:
         limits = self._front.settings.limits

@@ -138,7 +138,7 @@ def _read(entry: dict[str, Any], is_public: bool) -> IssuerKey:
     if algorithm is not None and (not isinstance(algorithm, str) or FAMILIES.get(algorithm, ("",))[0] != kind):
         raise ValueError(f"its algorithm {algorithm!r:.40} is not one of {kind}")
     if kind == "oct" and is_public:
-        raise ValueError("a secret that anybody can fetch is none")
+        raise ValueError("it is a shared secret, and anybody could fetch it there")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of short keys, which are refused below
         key = get_default_algorithms()[_READERS[kind]].from_jwk(entry)

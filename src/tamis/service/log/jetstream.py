@@ -335,7 +335,9 @@ def _opened(connection: JetStreamClient, address: NatsAddress, replicas: int) ->
         raise LogError(f"{address} has the subjects {', '.join(subjects)}", "a stream with one subject, for this log")
     if _EPOCH not in metadata:
         if stream["state"]["last_seq"]:
-            raise LogError(f"{address} holds messages of another program", "a new stream, or that of a log of Tamis")
+            raise LogError(
+                f"{address} holds messages of another program", "an empty stream, or one that holds a log of Tamis"
+            )
         # Everybody who opens the new stream at once computes the same name.
         epoch = sha256(f"{address.stream}\n{stream['created']}".encode()).hexdigest()[:8]
         metadata = {**metadata, _EPOCH: epoch}
