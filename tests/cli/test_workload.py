@@ -2,15 +2,19 @@ from __future__ import annotations
 
 import json
 import os
+from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from rich.cells import cell_len
 
 import tamis as library
 from tamis.cli import workload
-from tamis.workloads import WORKLOADS, MissingPackageError, real
+from tamis.workloads import WORKLOADS, Auction, MissingPackageError, real
+from tamis.workloads.knobs import with_knobs
 from tests.cli.conftest import program, tamis
 
 if TYPE_CHECKING:
@@ -144,6 +148,75 @@ def test_a_shell_completes_the_names():
     assert program(env=words).stdout.decode().split() == ["storms"]
 
 
+# -- What can be set
+
+
+def test_knobs_sellers_and_times_are_what_the_workload_makes_with_them(tmp_path: Path):
+    arguments = ["--knob", "operand_distribution=zipf", "--knob", "subscription-mix=0,0,1", "--advertisements", "7"]
+    made("auction", tmp_path, *arguments, "--rate", "books", "--seed", "3")
+    expected = Auction(operand_distribution="zipf", subscription_mix=(0, 0, 1))
+    assert sorted(os.listdir(tmp_path)) == ["advertisements.jsonl", "advertisements.parquet", *NAMES]
+    assert lines(tmp_path / "subscriptions.jsonl") == expected.subscriptions(20, seed=3).to_pylist()
+    assert lines(tmp_path / "advertisements.jsonl") == expected.advertisements(7, seed=3).to_pylist()
+    events = parquet.read_table(tmp_path / "events.parquet")
+    assert events.drop_columns("published_at").equals(expected.events(30, seed=3))
+    times = events["published_at"].to_pylist()
+    assert times == sorted(times) and times[0] > datetime(2005, 7, 8, tzinfo=UTC)
+    assert 0.5 < (times[-1] - times[0]).total_seconds() / (30 / 24.61) <= 1
+    assert lines(tmp_path / "events.jsonl")[0]["published_at"] == times[0].isoformat()
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_the_knobs_of_a_workload_are_shown_and_each_default_can_be_set(name: str):
+    document = json.loads(tamis("workload", name, "--knobs", "--json").stdout)
+    assert bool(document["knobs"]) is (name not in ("flights", "storms"))
+    assert all(knob["about"] for knob in document["knobs"])
+    texts = [f"{knob['name']}={knob['default']}" for knob in document["knobs"]]
+    if texts:
+        assert with_knobs(WORKLOADS[name], texts) == WORKLOADS[name]()
+    shown = tamis("workload", name, "--knobs").stdout
+    assert all(knob["name"] in shown for knob in document["knobs"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("--knob", "volume=11"), "NAME=VALUE, with one of auctions_per_book"),
+        (("--knob", "books_per_author"), "NAME=VALUE"),
+        (("--knob", "books_per_author=many"), "books_per_author must be a number, not 'many'"),
+        (("--knob", "books_per_author=nan"), "a finite number"),
+        (("--knob", "books_per_author=-1"), "books_per_author must be more than 0, not -1.0"),
+        (("--knob", "by_phrase=1"), "true or false"),
+        (("--knob", "subscription_mix=1,1"), "3 weights"),
+        (("--knob", "by_phrase=true", "--knob", "by_phrase=true"), "named twice"),
+        (("--rate", "often"), "often is not a rate"),
+        (("--rate", "0"), "rate must be more than 0"),
+    ],
+)
+def test_a_knob_that_cannot_stand_there_is_a_mistake(arguments: tuple[str, ...], problem: str, tmp_path: Path):
+    result = tamis("workload", "auction", "--events", "5", "--out", str(tmp_path), *arguments)
+    assert result.exit_code == 2
+    assert problem in " ".join(result.stderr.split())
+    assert not os.listdir(tmp_path)
+
+
+def test_who_has_no_sellers_says_so(tmp_path: Path):
+    result = tamis("workload", "w1", "--advertisements", "3", "--out", str(tmp_path))
+    assert result.exit_code == 2 and "the workload 'w1' has none" in " ".join(result.stderr.split())
+
+
+@pytest.mark.spark
+def test_spark_makes_the_same_rows(spark, tmp_path: Path):
+    arguments = ["--rate", "2", "--seed", "5", "--format", "parquet"]
+    made("auction", tmp_path / "here", *arguments, subscriptions=0)
+    made("auction", tmp_path / "there", *arguments, "--spark", "local[1]", subscriptions=0)
+    assert spark.range(1).count() == 1, "a session that was there stays"
+    here, there = (parquet.read_table(tmp_path / place / "events.parquet") for place in ("here", "there"))
+    assert (
+        there.set_column(0, "published_at", there[0].cast(pa.timestamp("us", tz="UTC"))).to_pylist() == here.to_pylist()
+    )
+
+
 # -- Mistakes
 
 
@@ -177,11 +250,13 @@ def test_what_fails_midway_leaves_the_old_file(tmp_path: Path, monkeypatch: pyte
     made("w1", tmp_path, events=5)
     before = (tmp_path / "events.jsonl").read_bytes()
 
-    def full(table, path, advance):
+    @contextmanager
+    def full(path):
         path.write_text("half a fi")
         raise OSError(28, "No space left on device")
+        yield
 
-    monkeypatch.setitem(workload._WRITERS, workload.Format.jsonl, full)
+    monkeypatch.setitem(workload._WRITERS, "jsonl", full)
     result = tamis("workload", "w1", "--events", "9", "--out", str(tmp_path))
     assert result.exit_code == 2
     assert "No space left on device" in result.stderr

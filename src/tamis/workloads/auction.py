@@ -62,9 +62,10 @@ class Auction:
     """
 
     auctions_per_book: float = 100
-    """B_prop, varied from 0.001 to 100 in the source. 0.01 is 14 million books and takes seconds to make up."""
+    """How many auctions a book has on average, B_prop; 0.001 to 100 in the source. 0.01 is 14 million books and takes
+    seconds to make up."""
     books_per_author: float = 5
-    """A_prop."""
+    """How many books an author has on average, A_prop."""
     further_category: float = 0.1
     """The probability that an author gets one more category, p_mult^A."""
     reused_title: float = 0.01

@@ -8,6 +8,7 @@ Source: Bittner 2008, appendix B.2 (docs/bibliography.md).
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -39,6 +40,33 @@ def draw(distribution: str, domain_size: int, count: int, chance: np.random.Gene
         case "reversed_normal" | "reversed_zipf":
             return domain_size - 1 - draw(distribution.removeprefix("reversed_"), domain_size, count, chance)
     raise ParameterError("operand_distribution", distribution, f"one of {', '.join(OPERAND_DISTRIBUTIONS)}")
+
+
+def placed(distribution: str, domain_size: int, positions: npt.NDArray[np.float64]) -> Indexes:
+    """Return the indexes below which such shares of all draws lie: what `draw` would give, in order.
+
+    >>> placed("zipf", 3, np.array([0.0, 0.5, 0.6, 0.99])), placed("reversed_zipf", 3, np.array([0.0, 0.1, 0.5]))
+    (array([0, 0, 1, 2]), array([0, 0, 2]))
+    """
+    if distribution not in OPERAND_DISTRIBUTIONS:
+        raise ParameterError("operand_distribution", distribution, f"one of {', '.join(OPERAND_DISTRIBUTIONS)}")
+    mirrored = distribution.removeprefix("reversed_")
+    if mirrored != distribution:
+        return domain_size - 1 - placed(mirrored, domain_size, 1 - positions)
+    cumulative = _cumulative(distribution, domain_size)
+    indexes: Indexes = np.searchsorted(cumulative, positions * cumulative[-1], side="right")
+    return np.minimum(indexes, domain_size - 1)
+
+
+@lru_cache(maxsize=4)
+def _cumulative(distribution: str, domain_size: int) -> npt.NDArray[np.float64]:
+    if distribution == "zipf":
+        weights = zipf_weights(domain_size)
+    elif distribution == "normal":
+        weights = np.exp(-8 * ((np.arange(domain_size) + 0.5) / domain_size) ** 2)  # a deviation of a quarter
+    else:
+        weights = np.ones(domain_size)
+    return np.cumsum(weights)
 
 
 def zipf_weights(domain_size: int) -> npt.NDArray[np.float64]:

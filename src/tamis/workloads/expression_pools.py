@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tamis.workloads.distributions import weighted
+from tamis.workloads.distributions import placed, weighted
 from tamis.workloads.expression_trees import Made, Material, grow
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Pools:
     pool_size: int
     popularity: float | None
     """How often an operand is the popular value of its attribute; None where no value is."""
+    operand_distribution: str = "uniform"
 
     def grown(
         self, count: int, material: Material[Made], mix: tuple[Recipe, ...], chance: np.random.Generator
@@ -81,7 +82,7 @@ class Pools:
         )
 
     def _pools(self, sides: list[Side], material: Material[Made], chance: np.random.Generator) -> list[list[Made]]:
-        """Make a pool for each side. No predicate occurs twice in all of them, unless values are popular."""
+        """Make a pool for each side. No predicate occurs twice, unless some values are likelier than others."""
         attributes = np.concatenate([side.attributes(chance).ravel() for side in sides])
         operands = self._operands(attributes, chance).tolist()
         leaves = list(map(material.leaf, attributes.tolist(), self._comparisons(attributes.size, chance), operands))
@@ -104,9 +105,11 @@ class Pools:
         return [COMPARISONS[index] for index in chance.integers(0, len(COMPARISONS), count).tolist()]
 
     def _operands(self, attributes: Indexes, chance: np.random.Generator) -> Indexes:
-        """Draw an operand for each attribute; where none is popular, none comes twice as long as the values last."""
+        """Draw an operand for each attribute; where all are alike, none comes twice as long as the values last."""
         if self.popularity is not None:
             return pooled(chance.random(attributes.size), self.popularity, self.pooled_values).astype(np.int64)
+        if self.operand_distribution != "uniform":
+            return 1 + placed(self.operand_distribution, self.largest_value, chance.random(attributes.size))
         operands = np.empty_like(attributes)
         for attribute in range(self.attribute_count):
             places = np.flatnonzero(attributes == attribute)

@@ -27,6 +27,7 @@ import pyarrow as pa
 
 from tamis.language import Schema
 from tamis.workloads.base import Flags, Numbers, generator, subscription_table
+from tamis.workloads.distributions import OPERAND_DISTRIBUTIONS, placed
 from tamis.workloads.errors import ParameterError, require
 from tamis.workloads.expression_pools import Pools, pooled
 from tamis.workloads.expression_recipes import Recipe, recipes
@@ -58,27 +59,29 @@ class Expressions:
     """
 
     predicate_count: int = 6
-    """L, 4 to 18 in the source."""
+    """How many predicates a subscription has, L; 4 to 18 in the source."""
     overlap: float = 0.95
-    """f_overlap, the share of subscriptions that have a part in common with others."""
+    """The share of subscriptions that have a part in common with others, f_overlap."""
     shared_nodes: float = 0.4
-    """SNPS, the share of nodes that a subscription shares, on average over all of them."""
+    """The share of nodes that a subscription shares, on average over all of them, SNPS."""
     connectives: tuple[float, float, float] = AND_ONLY
     """The frequencies of AND, OR and XOR."""
     comparison: str = ">"
     """`>` or `=`; or `any`, which draws from all six, and then the share of matches cannot be steered."""
     match_share: float | None = 0.15
-    """SMPE, the share of subscriptions that an event matches on average. None leaves event values uniform."""
+    """The share of subscriptions that an event matches on average, SMPE. None leaves event values uniform."""
     attribute_count: int = 20
-    """L_max."""
+    """How many attributes there are, L_max."""
     attributes_per_event: tuple[int, int] | None = None
-    """A_E, the least and the most attributes of an event. None is all of them."""
+    """The least and the most attributes of an event, A_E. None is all of them."""
     largest_value: int = 2_000_000
-    """u_A; values start from 1."""
+    """The largest value of an attribute, u_A; values start from 1."""
     pooled_values: int = 50
     """How many values an attribute has where `comparison` is `=` and the share of matches is steered."""
     pool_size: int = 1_000
     """How many expressions the small pools have at most, for each side."""
+    operand_distribution: str = "uniform"
+    """How operands are spread over the values; where they are not uniform, predicates become common by chance."""
 
     def __post_init__(self) -> None:
         require(self.predicate_count >= 2, "predicate_count", self.predicate_count, "at least 2")
@@ -93,6 +96,12 @@ class Expressions:
         is_range = 1 <= least <= most <= self.attribute_count
         require(is_range, "attributes_per_event", self.attributes_per_event, f"a range in 1..{self.attribute_count}")
         require(self.pool_size >= 1, "pool_size", self.pool_size, "at least 1")
+        is_known = self.operand_distribution in OPERAND_DISTRIBUTIONS
+        known = f"one of {', '.join(OPERAND_DISTRIBUTIONS)}"
+        require(is_known, "operand_distribution", self.operand_distribution, known)
+        is_pooled = self.comparison == "=" and self.match_share is not None  # then one value is popular, and no other
+        can_skew = self.operand_distribution == "uniform" or not is_pooled
+        require(can_skew, "operand_distribution", self.operand_distribution, "uniform where = has a share of matches")
         recipes(self.predicate_count, self.overlap, self.shared_nodes)  # says what is wrong with these three
 
     @property
@@ -167,7 +176,11 @@ class Expressions:
         elif self.match_share is not None:
             # Numbers lie around the calibrated quantile, as far as fits: were all on it, all events would be the same.
             reach = min(self._truth_share, 1 - self._truth_share)
-            values = 1 + np.floor((self._truth_share + reach * (2 * positions - 1)) * self.largest_value)
+            shares = self._truth_share + reach * (2 * positions - 1)
+            if self.operand_distribution == "uniform":
+                values = 1 + np.floor(shares * self.largest_value)
+            else:
+                values = 1 + placed(self.operand_distribution, self.largest_value, shares).astype(np.float64)
         else:
             values = 1 + np.floor(positions * self.largest_value)
         return np.where(self._present(count, chance), values, np.nan)
@@ -189,6 +202,7 @@ class Expressions:
             self.pooled_values,
             self.pool_size,
             popularity,
+            self.operand_distribution,
         )
 
     @property
@@ -201,9 +215,10 @@ class Expressions:
     def _truth_share(self) -> float:
         """Find how often a predicate must be true for the wanted share of matches.
 
-        Operands are uniform, so a predicate is true with the same chance for every event that has its attribute, and
-        those of a subscription are about different attributes. So chances multiply, once it is known which attributes
-        an event carries; only that and the trees are sampled. XOR may bend the curve back: its first crossing counts.
+        Values lie where the operands' distribution has them, so a predicate is true with the same chance for every
+        event that has its attribute, and those of a subscription are about different attributes. So chances multiply,
+        once it is known which attributes an event carries; only that and the trees are sampled. XOR may bend the curve
+        back: its first crossing counts.
         """
         if self.match_share is None:
             return 0.5

@@ -95,6 +95,7 @@ class Synthetic:
 
     mix: str = "W1"
     attributes_per_event: int = len(ATTRIBUTES)
+    """How many attributes an event carries."""
 
     def __post_init__(self) -> None:
         require(self.mix in MIXES, "mix", self.mix, f"one of {', '.join(MIXES)}")
@@ -137,8 +138,11 @@ class SharedTemplates:
     """
 
     template_count: int = 10
+    """How many templates there are."""
     attributes_per_event: int = len(ATTRIBUTES)
+    """How many attributes an event carries."""
     template_seed: int = 1
+    """Decides the templates; it is not part of a call's seed."""
 
     def __post_init__(self) -> None:
         require(self.template_count >= 1, "template_count", self.template_count, "at least 1")
