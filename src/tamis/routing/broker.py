@@ -211,6 +211,8 @@ class Broker(Groups):
         self._interests = Interests(self.table, self.strategy.comparisons.context)
         self._imperfections: dict[tuple[str, type[Any], Key], float] = {}  # of what neighbours want partly in vain
         self._leases: Leases[tuple[str, type[Any], Key]] = Leases()
+        self._asked: dict[tuple[str, Key], Expression | None] = {}
+        """What neighbours are asked for in the place of what clients want, where that is something else."""
 
     # -- Peers
 
@@ -446,8 +448,9 @@ class Broker(Groups):
 
     def _tell_filters(self, neighbour: str, link: Link) -> None:
         for peer, key, expression in self.table.entries():
-            if peer != neighbour and not self._is_provisional(peer, key):
-                link.want((peer, key), expression, self._imperfection(peer, Subscribe, key), self._hops(peer, key))
+            asked = self._asked.get((peer, key), expression)
+            if peer != neighbour and asked is not None and not self._is_provisional(peer, key):
+                link.want((peer, key), asked, self._imperfection(peer, Subscribe, key), self._hops(peer, key))
 
     # -- Work that can wait
 
@@ -509,7 +512,8 @@ class Broker(Groups):
         peer, key = source
         if source not in self.table or self._is_provisional(peer, key):
             return None
-        return self.table.of(peer)[key], self._imperfection(peer, Subscribe, key), self._hops(peer, key)
+        asked = self._asked.get(source, self.table.of(peer)[key])
+        return None if asked is None else (asked, self._imperfection(peer, Subscribe, key), self._hops(peer, key))
 
     def _advertisement_of(self, source: Any) -> Content | None:
         """Return what a peer advertises, as far as others are told of it; None if nothing."""
@@ -541,6 +545,8 @@ class Broker(Groups):
         advertised = list(self._links[peer].advertised if peer in self._links else self._client(peer))
         for key in list(self.table.of(peer)):
             self._unsubscribe(peer, key, now)
+        for place in [place for place in self._asked if place[0] == peer]:
+            del self._asked[place]  # what was never subscribed to
         if peer in self._links:
             self._links[peer].forget_reasons()
         for key in advertised:
@@ -849,7 +855,10 @@ class Broker(Groups):
                 if source in self._clients:
                     self.table.prioritise(source, entry.key, entry.priority)
                 return
+            place = source, entry.key
+            asked = {place: self._asked[place]} if place in self._asked else {}
             self._unsubscribe(source, entry.key, now)
+            self._asked |= asked
         if isinstance(entry.filter, Ranked):
             self.desk.add(source, entry.key, entry.filter, now)
         self._add_filter(source, entry, now)
@@ -881,11 +890,50 @@ class Broker(Groups):
         if entry.imperfection:
             self._imperfections[source, Subscribe, key] = entry.imperfection
         self._interests.add(source, key, expression)
+        asked = self._asked.get((source, key), expression)
+        if asked is not None:
+            self._ask_neighbours(source, key, asked, entry.imperfection)
+
+    def _ask_neighbours(self, source: str, key: Key, asked: Expression, imperfection: float = 0.0) -> None:
         if self._subscriptions is not None:
-            self._subscriptions.add((source, key), expression)
+            self._subscriptions.add((source, key), asked)
         for neighbour, link in self._links.items():
             if neighbour != source:
-                link.want((source, key), expression, entry.imperfection, self._hops(source, key))
+                link.want((source, key), asked, imperfection, self._hops(source, key))
+
+    def ask_for(self, client: str, key: Key, filter_: Expression | None, now: float) -> list[Output]:
+        """Ask neighbours for something else than a client's subscription says, or for nothing; return what to send.
+
+        The client gets what its subscription wants of whatever comes, as before. This is for a home that knows better
+        than the subscription what can be of use just now (`StepRequests`). It may be said before the subscription is
+        made, and ends with it.
+
+        >>> import tamis
+        >>> broker = Broker("middle")
+        >>> broker.attach("ann"), broker.connect("north", 0.0)[0].peer
+        (None, 'north')
+        >>> _ = broker.receive(Subscribe((Entry("both", tamis.parse("a = 1 OR b = 2")),)), "ann", 0.0)
+        >>> for output in broker.ask_for("ann", "both", tamis.parse("a = 1"), 1.0):
+        ...     print(output.peer, *(entry.filter for entry in output.message.entries), output.message.replaces)
+        north a = 1 (0,)
+        >>> [output.client for output in broker.receive(Publish("e1", {"b": 2}), "north", 2.0)]
+        ['ann']
+        """
+        self._client(client)
+        if filter_ is not None and (reason := self.table.objection(filter_)):
+            raise MessageError(f"{str(filter_)!r:.80} in the place of {key!r}: {reason}", "a filter of our schema")
+        ended = self.advance(now) if self._is_due(now) else []
+        place = client, key
+        wanted = self.table.of(client).get(key)
+        before = self._asked.get(place, wanted)
+        self._asked[place] = filter_
+        if wanted is None or before == filter_:
+            return self._sent(ended, now)
+        if before is not None:
+            self._let_count_no_more(client, key, before)
+        if filter_ is not None:
+            self._ask_neighbours(client, key, filter_)
+        return self._sent(ended + self._told(now, is_removal=filter_ is None), now)
 
     def _as_far_as_it_may_leave(self, entry: Entry, link: Link) -> Entry:
         """Return what a neighbour wants as far as it may have it; what it said is remembered."""
@@ -909,7 +957,9 @@ class Broker(Groups):
             del self._links[source].filters.provisional[key]
             self._end_renewal(Subscribe, source, now)
             return
-        self._let_count_no_more(source, key, expression)
+        asked = self._asked.pop((source, key), expression)
+        if asked is not None:
+            self._let_count_no_more(source, key, asked)
         self._announce(Unsubscribe, source, key, wanted, now)
 
     def _let_count_no_more(self, source: str, key: Key, expression: Expression) -> None:
@@ -925,7 +975,9 @@ class Broker(Groups):
             priority = self.table.priority(client, key)
             before = self.table.remove(client, key)
             self._interests.remove(client, key)
-            self._let_count_no_more(client, key, before)
+            asked = self._asked.get((client, key), before)
+            if asked is not None:
+                self._let_count_no_more(client, key, asked)
             self._let_count(client, Entry(key, expression, priority=priority), expression)
         return self._told(now, is_removal=False)
 
@@ -976,7 +1028,8 @@ class Broker(Groups):
             heeded, only=lambda each: each[0] != source and each not in already_wanted
         ):
             imperfection, hops = self._imperfection(peer, Subscribe, wanted), self._hops(peer, wanted)
-            link.want_because(key, (peer, wanted), self.table.of(peer)[wanted], imperfection, hops)
+            asked = self._asked.get((peer, wanted)) or self.table.of(peer)[wanted]
+            link.want_because(key, (peer, wanted), asked, imperfection, hops)
 
     def _unadvertise(self, source: str, key: Key, now: float) -> None:
         link = self._links.get(source)

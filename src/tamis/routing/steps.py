@@ -194,15 +194,31 @@ class StepRequests:
         """Take note of an event that reached the client, for its subscriptions with these keys."""
         for key in keys:
             first = self._firsts.get(key)
-            if first is None or not holds(first, event, self._schema):
-                continue
-            within = self._sequences[key].within
-            until = inf if within is None else at + within + self._lateness
-            before = self._open_until.get(key)
-            if before is None:
-                self._dirty[key] = None
-                self._end_at(until, key, _RUNS)
-            self._open_until[key] = until if before is None else max(before, until)
+            if first is not None and holds(first, event, self._schema):
+                self._open(key, at)
+
+    def assume_open(self, key: Key, now: float) -> None:
+        """Take note that a run may have begun that was not seen, as before a start, whose end nobody can know sooner.
+
+        >>> from tamis.standing import Sequence
+        >>> requests = StepRequests(while_open=True)
+        >>> requests.add("guess", Sequence.parse("SEQUENCE a = 1 THEN b = 2 WITHIN 10 SECONDS"))
+        >>> requests.assume_open("guess", 5.0)
+        >>> str(requests.request("guess")), requests.next_due
+        ('a = 1 OR b = 2', 15.0)
+        """
+        if key in self._firsts:
+            self._open(key, now)
+
+    def _open(self, key: Key, at: float) -> None:
+        """Ask for all steps as long as a run that began then may go on."""
+        within = self._sequences[key].within
+        until = inf if within is None else at + within + self._lateness
+        before = self._open_until.get(key)
+        if before is None:
+            self._dirty[key] = None
+            self._end_at(until, key, _RUNS)
+        self._open_until[key] = until if before is None else max(before, until)
 
     def advance(self, now: float) -> None:
         """Take note of how late it is: the runs of some sequences are over, and some steps cannot come any more."""

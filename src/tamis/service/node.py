@@ -93,6 +93,7 @@ from tamis.service.positions import Position
 from tamis.service.recent import Recent
 from tamis.service.roster import Roster, highest_position
 from tamis.service.standing import TIME, TIME_EVENT, NeededEvent, Resume, StandingHost, is_stateful
+from tamis.service.steps import Steps
 from tamis.service.subscribers import PAIR_BYTES, looked_of
 from tamis.service.windows import WindowLimits
 
@@ -168,7 +169,9 @@ class Node:
         life: str = "",
         reroute_after_s: float | None = None,
         windows: WindowLimits | None = None,
+        steps_while_open: bool = False,
     ) -> None:
+        """`steps_while_open`: neighbours are asked for later steps of a sequence only while a run of it is open."""
         self.limits = limits or NodeLimits()
         self._block_positions = log.block_positions
         self.head = max(self._end_of(log.last), 0 if log.is_shared else highest_position(stored))
@@ -179,8 +182,9 @@ class Node:
         self.keys = EventKeys(self.limits.keys, self.limits.keys_s, ceiling)
         self._windows = msgspec.structs.replace(windows or WindowLimits(), is_shared=log.is_shared)
         self.roster = Roster(
-            broker, schema, permissions, self.limits.subscriptions, self.limits.subscribers, self._windows
-        )
+            broker, schema, permissions, self.limits.subscriptions, self.limits.subscribers, self._windows,
+            Steps(broker, schema) if steps_while_open else None,
+        )  # fmt: skip
         self.dispatcher = Dispatcher(self.gate)
         self._broker, self._schema, self._read_record = broker, schema, read_record
         self._interest = Interest(broker)
@@ -219,6 +223,8 @@ class Node:
         # A shared log cannot be made to go on behind the replays that were asked for at its head.
         sent_through = Position(self.head + 1, self.head) if log.is_shared else Position.of(self.head)
         self.roster.restore(stored, sent_through, now)
+        for subscriber in self.roster:
+            self._note_steps(subscriber)
         self.neighbours: Neighbours = (
             Neighbours(self, broker, schema, life)
             if reroute_after_s is None
@@ -477,6 +483,7 @@ class Node:
             Say(poll.session, Ended(subscriber.name, "the subscriber was forgotten")) for poll in subscriber.polls
         ]
         self._unfollow(subscriber.name)
+        self._interest.leave(subscriber.name)
         for group in (self._behind, self.dispatcher.dirty):
             group.pop(subscriber.name, None)
         subscriber.consumers, subscriber.polls, subscriber.polled = {}, [], None
@@ -586,11 +593,21 @@ class Node:
 
     def _unfollow(self, name: str) -> None:
         self._remembering.pop(name, None)
-        if self._live.pop(name, None) is not None:
+        if self._live.pop(name, None) is not None and not self._has_steps(name):
             self._interest.leave(name)
+
+    def _has_steps(self, name: str) -> bool:
+        return self.roster.steps is not None and self.roster.steps.follows(name)
+
+    def _note_steps(self, subscriber: Subscriber) -> None:
+        """See to it that events for first steps of sequences are noticed, whether their subscriber is there or not."""
+        if self.roster.steps is not None and not subscriber.is_live:
+            follow = self._interest.follow if self._has_steps(subscriber.name) else self._interest.leave
+            follow(subscriber.name)
 
     def _note_memory(self, subscriber: Subscriber) -> None:
         """See to it that a live subscriber which remembers earlier events has a host that takes new ones."""
+        self._note_steps(subscriber)
         if subscriber.is_live and subscriber.stateful:
             subscriber.host = subscriber.host or self._new_host(subscriber)
             self._remembering[subscriber.name] = subscriber
@@ -790,6 +807,10 @@ class Node:
         self.counts["taken"] += len(records)
         self.counts["relayed"] += sum(map(bool, sources))
         touched = []
+        if self.roster.steps is not None:
+            if self.roster.see(hits, records, block.time_us / 1e6) and self.neighbours:
+                outputs += self._told(now)
+            hits = {name: of_name for name, of_name in hits.items() if name in self._live}
         for name in (*hits, *(name for name in self._remembering if name not in hits)):
             subscriber, of_name = self._live[name], hits.get(name, ())
             deliveries = [
@@ -1155,6 +1176,7 @@ class Node:
                 self.dispatcher.dirty.update(self._live)
             outputs += self._floors()
             outputs += self._forgotten(now)
+        self.roster.see({}, (), now)
         if self.neighbours:
             outputs += self._told(now) + self.neighbours.tick(now)
         return outputs

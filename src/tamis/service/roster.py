@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tamis.language import parse
 from tamis.matching.leases import Leases
@@ -54,14 +54,16 @@ from tamis.service.windows import WindowLimits
 from tamis.standing import interest, parse_subscription
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tamis.language.schema import Schema
     from tamis.routing import Broker
     from tamis.routing.messages import Output as RoutingOutput
     from tamis.service.changes import Stored
+    from tamis.service.interest import Hits
     from tamis.service.messages import Subscribe
     from tamis.service.permissions import Permissions
+    from tamis.service.steps import Steps
     from tamis.standing.subscriptions import Subscription
 
 LONGEST_NAME = 200
@@ -78,8 +80,11 @@ class Roster:
         subscriptions_each: int,
         subscribers_each: int,
         windows: WindowLimits | None = None,
+        steps: Steps | None = None,
     ) -> None:
         self.broker = broker
+        self.steps = steps
+        """What neighbours are asked for of sequences, if that is less than all of their steps."""
         self.permissions = permissions
         self.subscribers: dict[str, Subscriber] = {}
         self.past = PastVersions(schema)
@@ -95,6 +100,13 @@ class Roster:
 
     def __iter__(self) -> Iterator[Subscriber]:
         return iter(self.subscribers.values())
+
+    def see(self, hits: Hits, records: Sequence[Mapping[str, Any]], at_s: float) -> bool:
+        """Take note of which events of a group are wanted; return whether neighbours are told something now."""
+        if self.steps is not None:
+            self.steps.see(hits, records, at_s)
+            self._to_neighbours += self.steps.due(at_s)
+        return bool(self._to_neighbours)
 
     def take_to_neighbours(self) -> list[RoutingOutput]:
         """Return what the broker wants told to neighbours since this was asked last."""
@@ -196,6 +208,8 @@ class Roster:
         self._count(subscriber.owner, -len(subscriber.subscriptions))
         for key in subscriber.subscriptions:
             self._principals.pop((subscriber.name, key), None)
+            if self.steps is not None:
+                self.steps.forget(subscriber.name, key)
         del self.subscribers[subscriber.name]
         self._durable_counts[subscriber.owner] -= subscriber.is_durable
         self._durable_counts += Counter()  # which leaves out those who have none any more
@@ -259,6 +273,8 @@ class Roster:
             subscriber.subscriptions[key] = version
             subscriber.remember(version)
             entries.append(Entry(key, version.filter))
+            if self.steps is not None:
+                self._to_neighbours += self.steps.take(subscriber.name, version, now)
             if subscriber.is_durable:
                 changes += [self._version_kept(subscriber, version), *renewed]
         if entries:
@@ -313,6 +329,8 @@ class Roster:
         for key in dict.fromkeys(keys):
             version = subscriber.subscriptions.pop(key)
             subscriber.forget(version)
+            if self.steps is not None:
+                self.steps.forget(subscriber.name, key)
             self._principals.pop((subscriber.name, key), None)
             self._count(subscriber.owner, -1)
             changes += self._stop_replays(subscriber, key, version.number)
@@ -476,6 +494,8 @@ class Roster:
                 subscriber.subscriptions[row.key] = version
                 self._principals[row.subscriber, row.key] = Principal(row.by, row.roles, row.is_admin)
                 self._count(subscriber.owner, 1)
+                if self.steps is not None:
+                    self._to_neighbours += self.steps.take(row.subscriber, version, now, may_be_open=True)
                 entries.setdefault(row.subscriber, []).append(Entry(row.key, version.filter))
         for lease in stored.leases:
             self.leases.lease((lease.subscriber, lease.key), lease.ends_us / 1e6)

@@ -173,6 +173,7 @@ class Service:
             now=time.time(), schema=schema, limits=_node_limits(settings.limits),
             windows=_window_limits(settings), life=secrets.token_hex(8),
             reroute_after_s=float(settings.reroute_after) if settings.topology == "graph" else None,
+            steps_while_open=settings.steps == "while open",
         )  # fmt: skip
         self.state.keep_functions(functions.versions)
         node.remember(log.read(max(log.first, self._oldest_key()), log.last))

@@ -370,6 +370,13 @@ class Settings(_Table, frozen=True, kw_only=True):
         StrategyName,
         Meta(description="how filters are forwarded to neighbours"),
     ] = "identity"
+    steps: Annotated[
+        Literal["always", "while open"],
+        Meta(
+            description="when neighbours are asked for the later steps of a sequence: always, or only while a run of "
+            "it is open, which is less traffic; what is published within the time that asking takes is lost to it then"
+        ),
+    ] = "always"
     schema: Annotated[
         Mapping[str, Any] | None,
         Meta(description="attributes of events and their types; events that do not fit are refused"),
