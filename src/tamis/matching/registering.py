@@ -611,8 +611,8 @@ class Registering:
 
     def _expressions(self, ids: list[Any], conditions: Sequence[Any]) -> Iterable[Expression]:
         """Return the expression of each condition."""
-        if self.schema is None and all(issubclass(kind, ConditionNode) for kind in types_of(conditions)):
-            return conditions
+        if all(issubclass(kind, ConditionNode) for kind in types_of(conditions)):
+            return list(conditions if self.schema is None else self._parsed(ids, conditions))
         return self._parsed(ids, conditions)
 
     def _parsed(self, ids: list[Any], conditions: Sequence[Any]) -> Iterator[Expression]:

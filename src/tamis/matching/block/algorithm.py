@@ -30,10 +30,10 @@ from tamis.matching.block.joining import joined
 from tamis.matching.block.match_rate import MatchRate
 from tamis.matching.block.open_part import OpenPart
 from tamis.matching.block.parts import Flags, Part
-from tamis.matching.block.read_texts import ReadTexts
+from tamis.matching.block.read_conditions import ReadConditions
 from tamis.matching.block.segment import Segment, compiled
 from tamis.matching.columns import Events
-from tamis.matching.reading.reader import is_compiled
+from tamis.matching.reading import reader, walker
 from tamis.matching.sightings import asked_by
 from tamis.matching.warming import SIZES, made_up
 from tamis.matching.watching import PlainAxes, as_column
@@ -119,6 +119,9 @@ class BlockAlgorithm(Algorithm):
 
         While somebody matches, more than a few are compiled too: here nobody waits for it.
         """
+        if isinstance(expressions, list) and self._reads(len(expressions), walker.is_compiled):
+            read = ReadConditions.of_expressions(expressions)
+            return compiled(read.draft(range(len(expressions)), expressions.__getitem__), self._sample, self.schema)
         waiting = iter(expressions)
         is_cold = self._is_cold
         most = readiness.MOST_OPEN if is_cold else _COMPILED_AT_ONCE
@@ -132,11 +135,15 @@ class BlockAlgorithm(Algorithm):
         return compiled(drafting.finished(), self._sample, self.schema)
 
     def read(self, texts: Sequence[str]) -> _BlockTexts | None:
-        if len(texts) < _COMPILED_AT_ONCE or (len(texts) < _WORTH_COMPILING and not is_compiled()):
+        if not self._reads(len(texts), reader.is_compiled):
             return None
-        if self._is_cold and len(texts) < readiness.MOST_OPEN:
-            return None
-        return _BlockTexts(self, ReadTexts(texts, self.schema))
+        return _BlockTexts(self, ReadConditions.of_texts(texts, self.schema))
+
+    def _reads(self, count: int, is_compiled: Callable[[], bool]) -> bool:
+        """Are there so many conditions that they are sooner read in columns?"""
+        if count < _COMPILED_AT_ONCE or (count < _WORTH_COMPILING and not is_compiled()):
+            return False
+        return not self._is_cold or count >= readiness.MOST_OPEN
 
     def add(self, handles: Sequence[int], prepared: Sequence[Expression] | Segment) -> None:
         with self._lock:
@@ -768,9 +775,9 @@ class BlockSnapshot(Snapshot):
 class _BlockTexts(TextsRead):
     """Texts that become a segment, once: what was read of them is dropped before that takes memory."""
 
-    def __init__(self, algorithm: BlockAlgorithm, texts: ReadTexts) -> None:
+    def __init__(self, algorithm: BlockAlgorithm, texts: ReadConditions) -> None:
         self._algorithm = algorithm
-        self._texts: ReadTexts | None = texts
+        self._texts: ReadConditions | None = texts
 
     def is_understood(self, number: int) -> bool:
         assert self._texts is not None, "texts are prepared once"

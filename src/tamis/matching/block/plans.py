@@ -41,9 +41,9 @@ _MOST_WRITTEN, _MOST_TIMES = 4_096, 4
 _DEEPEST_TREE = 100
 _MOST_PLANS = 4_096
 _LARGEST_KEPT = 64
-LEAF, _ALL, _ANY, _SOME = range(4)
+LEAF, ALL, ANY, _SOME = range(4)
 """What stands in an outline: a leaf, or what opens; `at_least` of n operands is _SOME + n."""
-_CLOSE = -1
+CLOSE = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +85,9 @@ def sketched(expression: Expression) -> tuple[tuple[int, ...], list[Expression]]
 def _sketch(node: Any, parent: int, depth: int, outline: list[int], predicates: list[Expression]) -> bool:
     kind = type(node)
     if kind is And:
-        opening = _ALL
+        opening = ALL
     elif kind is Or:
-        opening = _ANY
+        opening = ANY
     elif kind is AtLeast:
         if not 0 < node.count <= len(node.operands):
             return False
@@ -105,20 +105,20 @@ def _sketch(node: Any, parent: int, depth: int, outline: list[int], predicates: 
         if not _sketch(child, opening, depth + 1, outline, predicates):
             return False
     if is_own:
-        outline.append(_CLOSE)
+        outline.append(CLOSE)
     return True
 
 
 def with_leaves(outline: tuple[int, ...], count: int) -> tuple[int, ...]:
     """Return the outline of what a tree asks, and so many leaves behind those of the tree.
 
-    >>> with_leaves((_ANY, LEAF, LEAF, _CLOSE), 2)
+    >>> with_leaves((ANY, LEAF, LEAF, CLOSE), 2)
     (1, 2, 0, 0, -1, 0, 0, -1)
     """
-    inner = outline[1:-1] if outline[:1] == (_ALL,) else outline
+    inner = outline[1:-1] if outline[:1] == (ALL,) else outline
     if len(inner) + count == 1:
         return (*inner, *[LEAF] * count)
-    return (_ALL, *inner, *[LEAF] * count, _CLOSE)
+    return (ALL, *inner, *[LEAF] * count, CLOSE)
 
 
 # -- Plans
@@ -150,7 +150,7 @@ class _Split:
 def plan_of(outline: tuple[int, ...], operations: tuple[int, ...]) -> tuple[Clause, ...]:
     """Return the clauses of an outline whose leaves ask these things.
 
-    >>> plan_of((_ALL, LEAF, LEAF, _CLOSE), (0, 0))
+    >>> plan_of((ALL, LEAF, LEAF, CLOSE), (0, 0))
     (Clause(leaves=(0, 1), tree_leaves=(), tree_trues=(), tree_falses=(), step_actions=(), step_leaves=()),)
     """
     return (_kept_plan if len(outline) <= _LARGEST_KEPT else _plan)(outline, operations)
@@ -187,7 +187,7 @@ def _tree(outline: tuple[int, ...], operations: tuple[int, ...]) -> _Node:
         if word == LEAF:
             opened[-1][1].append(_Node(LEAF, GUESSES[operations[position]], position))
             position += 1
-        elif word != _CLOSE:
+        elif word != CLOSE:
             opened.append((word, []))
         else:
             kind, children = opened.pop()
@@ -197,10 +197,10 @@ def _tree(outline: tuple[int, ...], operations: tuple[int, ...]) -> _Node:
 
 def _inner(kind: int, children: list[_Node]) -> _Node:
     costs = [child.cost for child in children]
-    if kind == _ALL:
-        return _Node(_ALL, min(costs), children=children)
-    if kind == _ANY:
-        return _Node(_ANY, sum(costs) if len(costs) <= _MOST_CLAUSES else 2.0, children=children)
+    if kind == ALL:
+        return _Node(ALL, min(costs), children=children)
+    if kind == ANY:
+        return _Node(ANY, sum(costs) if len(costs) <= _MOST_CLAUSES else 2.0, children=children)
     count = kind - _SOME
     cheapest = sorted(costs)[: len(costs) - count + 1]
     return _Node(_SOME, sum(cheapest) if len(cheapest) <= _MOST_CLAUSES else 2.0, children=children, count=count)
@@ -210,7 +210,7 @@ def _splits(node: _Node) -> list[_Split]:
     """Return the clauses of a node, one for each leaf of its access set."""
     if node.kind == LEAF:
         return [_Split([node.leaf])]
-    if node.kind == _ANY:
+    if node.kind == ANY:
         split = [clause for child in node.children for clause in _splits(child)]
     elif node.kind == _SOME:
         cheapest = sorted(node.children, key=lambda child: child.cost)[: len(node.children) - node.count + 1]
@@ -236,7 +236,7 @@ def _clause(split: _Split) -> Clause:
     leaves = tuple(split.leaves)
     if not split.trees:
         return Clause(leaves)
-    root = split.trees[0] if len(split.trees) == 1 else _Node(_ALL, 1.0, children=split.trees)
+    root = split.trees[0] if len(split.trees) == 1 else _Node(ALL, 1.0, children=split.trees)
     tree_leaves, on_trues, on_falses = zip(*_jumps(root), strict=True)
     steps: list[tuple[int, int]] = []
     is_shallow = _steps(root, 1, steps) <= DEEPEST_STACK
@@ -249,7 +249,7 @@ def _steps(node: _Node, depth: int, steps: list[tuple[int, int]]) -> int:
     if node.kind in (LEAF, _SOME):
         steps.append((START, node.leaf))
         return depth
-    joins = (INTERSECT, INTERSECT_TOP) if node.kind == _ALL else (UNITE, UNITE_TOP)
+    joins = (INTERSECT, INTERSECT_TOP) if node.kind == ALL else (UNITE, UNITE_TOP)
     deepest = depth
     # Trees first, so that the leaves can be joined to what is on the stack.
     ordered = sorted(node.children, key=lambda child: child.kind in (LEAF, _SOME))
@@ -276,11 +276,11 @@ def _jumps(root: _Node) -> list[tuple[int, int, int]]:
         if node.kind == LEAF:
             steps.append((node.leaf, on_true, on_false))
             target = len(steps) - 1
-        elif node.kind == _ALL:
+        elif node.kind == ALL:
             target = on_true
             for child in reversed(node.children):
                 target = emit(child, target, on_false)
-        elif node.kind == _ANY:
+        elif node.kind == ANY:
             target = on_false
             for child in reversed(node.children):
                 target = emit(child, on_true, target)

@@ -69,6 +69,19 @@ class Page(NamedTuple):
     words: Any
 
 
+class NodeTable(NamedTuple):
+    """Expressions as trees, all at once: first their roots, then the operands of these, and so on.
+
+    kinds   uint8[nodes]  LEAF to COUNT, as in structures
+    firsts  int64[nodes]  where the operands of a connective begin, one behind the other; of a LEAF its predicate
+    words   int64[nodes]  as they stand in structures
+    """
+
+    kinds: Any
+    firsts: Any
+    words: Any
+
+
 class Outlines(NamedTuple):
     """Which predicates the structures of texts ask, in the order of their outlines (`block.plans`).
 
@@ -632,6 +645,53 @@ def _number(data, begin):
     return position, kind, -value if data[begin] == 45 else value
 
 
+# -- Expressions
+
+
+@njit(nogil=True, cache=True)
+def write_structures(levels, is_left, is_whole, words, word_ends, leaves, leaf_ends, stack):
+    """Write the structure of each expression, and its predicates; of one that is left out nothing.
+
+    is_left       bool[predicates]   where an expression with such a predicate is left out
+    is_whole      bool[expressions]  or the expression itself
+    words         int64[:]           of all structures
+    word_ends     int64[:]           where those of each expression end
+    leaves        int64[:]           the numbers of predicates
+    leaf_ends     int64[:]           where those of each expression end
+    stack         int64[2, :]        connectives whose operands are being written, and how many of them have been
+    """
+    kinds, firsts, node_words = levels
+    written = leaf_count = 0
+    for root in range(is_whole.size):
+        first_word, first_leaf = written, leaf_count
+        is_good = is_whole[root]
+        top = -1
+        node = np.int64(root) if is_good else np.int64(-1)
+        while node >= 0:
+            if kinds[node] == LEAF:
+                words[written], leaves[leaf_count] = LEAF, firsts[node]
+                written, leaf_count = written + 1, leaf_count + 1
+                is_good &= not is_left[firsts[node]]
+            else:
+                top += 1
+                stack[0, top], stack[1, top] = node, 0
+            # Whose operands are all written is written itself, and then perhaps the one that it is an operand of.
+            node = np.int64(-1)
+            while top >= 0 and node < 0:
+                outer = stack[0, top]
+                arity = 1 if kinds[outer] == NEGATION else (node_words[outer] & 0xFFFFFFFF) >> 3
+                if stack[1, top] < arity:
+                    node = firsts[outer] + stack[1, top]
+                    stack[1, top] += 1
+                else:
+                    words[written] = node_words[outer]
+                    written += 1
+                    top -= 1
+        if not is_good:
+            written, leaf_count = first_word, first_leaf
+        word_ends[root], leaf_ends[root] = written, leaf_count
+
+
 # -- KeyNumbers
 
 
@@ -764,6 +824,50 @@ def leaves_of_outlines(texts, structures, leaf_starts, leaves, outlines, leaf_nu
             asked[count] = leaf_numbers[signs[place], leaves[leaf_starts[text] + positions[place]]]
             count += 1
         ends[number] = count
+
+
+@njit(nogil=True, cache=True)
+def keys_of_plans(structures, asked, costs, depends, conjunctions, keys, begins, ends):
+    """Write what decides which plan each text has: its structure, and what its leaves cost.
+
+    structures    int32[:]    of these texts
+    asked         uint32[:]   the leaves of all outlines, one behind the other
+    costs         int64[:]    by leaf
+    depends       bool[structures]    whether its plan depends on what its leaves cost
+    conjunctions  lists[structures]   of int64: the AND that each leaf of the outline is an operand of, -1 for none
+    keys          int64[:]    written, with room for all leaves and structures
+    begins, ends  int64[:]    where the key of each text begins and ends
+    """
+    starts, numbers = conjunctions
+    cheapest = np.empty(64, np.int64)
+    base = count = 0
+    for text in range(structures.size):
+        structure = structures[text]
+        first, size = starts[structure], starts[structure + 1] - starts[structure]
+        begins[text] = count
+        keys[count] = structure
+        count += 1
+        if depends[structure]:
+            if size > cheapest.size:
+                cheapest = np.empty(2 * size, np.int64)
+            # An AND is numbered by its place in the outline, so a leaf before this one may be of the same.
+            for place in range(size):
+                cheapest[place] = place
+                for earlier in range(place if numbers[first + place] >= 0 else 0):
+                    if numbers[first + earlier] == numbers[first + place]:
+                        leader = cheapest[earlier]
+                        if costs[asked[base + place]] < costs[asked[base + leader]]:
+                            for each in range(place):
+                                if cheapest[each] == leader:
+                                    cheapest[each] = place
+                        else:
+                            cheapest[place] = leader
+                        break
+            for place in range(size):
+                keys[count] = costs[asked[base + place]] if cheapest[place] == place else -1
+                count += 1
+        ends[text] = count
+        base += size
 
 
 @njit(nogil=True, cache=True)

@@ -168,6 +168,11 @@ class Reader:
         return rows
 
     @property
+    def operand_names(self) -> npt.NDArray[np.int64]:
+        """The name that each operand stands beside."""
+        return self.operands[:, 0]
+
+    @property
     def shapes(self) -> Ragged[np.int64]:
         """The words of each structure."""
         return self._structures.lists
@@ -196,6 +201,13 @@ class Reader:
         if key not in self._values:
             self._values[key] = _constant(kind, self._text(value))
         return self._values[key]
+
+    def values(self, numbers: Ints) -> list[Any]:
+        """Return the values of operands, by number."""
+        rows = self.operands[numbers]
+        if (rows[:, 1] == kernels.INTEGER).all():
+            return list(rows[:, 2].tolist())
+        return [self.value(kind, value) for kind, value in rows[:, 1:].tolist()]
 
     def operand_kinds(self) -> npt.NDArray[np.uint8]:
         """Return on which of the `KINDS` of axes each operand lies; NO_KIND where it is a mistake, or on none."""

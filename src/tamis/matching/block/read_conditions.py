@@ -1,11 +1,11 @@
-"""How do texts become a draft without an expression each? Plans, filled in from columns.
+"""How do conditions become a draft without a step of Python's for each predicate? Plans, filled in from columns.
 
-A reader (`reading`) has written texts as structures over numbered predicates. A structure has an outline, and an
-outline with what its leaves ask has a plan (`plans`), as for expressions: so there are as many rewrites and plans as
-there are structures, and the loops fill in what each text has of its own. Leaves are made of the different predicates,
-whose operands are sorted axis by axis.
+A reader has written texts as structures over numbered predicates, or a walker has written expressions so (`reading`). A
+structure has an outline, and an outline with what its leaves ask has a plan (`plans`): so there are as many rewrites
+and plans as there are structures, and the loops fill in what each condition has of its own. Leaves are made of the
+different predicates, whose operands are sorted axis by axis.
 
-What the reader left to the parser is drafted as an expression, and takes its place among the others by its handle.
+What a reader left out is drafted as an expression, and takes its place among the others by its handle.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tamis.matching.block.breathing import breathe
 from tamis.matching.block.budgets import asked_whole, is_linear
 from tamis.matching.block.draft import ClauseTable, Draft, Drafting, TreeJumps, TreeSteps, monotone
 from tamis.matching.block.joining import ordered
-from tamis.matching.block.plans import ALWAYS, NEVER, Clause, plan_of, sketched
+from tamis.matching.block.plans import ALL, ALWAYS, CLOSE, LEAF, NEVER, Clause, plan_of, sketched
 from tamis.matching.leaves import Leaves, ReadLeaves
 from tamis.matching.operations import (
     ABOVE,
@@ -36,9 +36,10 @@ from tamis.matching.operations import (
     WITHIN,
 )
 from tamis.matching.reading import kernels
-from tamis.matching.reading.kernels import ClauseRoom, Outlines, Plans
+from tamis.matching.reading.kernels import UNREAD, ClauseRoom, Outlines, Plans
 from tamis.matching.reading.numbering import KeyNumbers
 from tamis.matching.reading.reader import KINDS, NO_KIND, Reader, expression_of
+from tamis.matching.reading.walker import Walker
 from tamis.ragged import Ragged, starts_of
 
 if TYPE_CHECKING:
@@ -56,6 +57,8 @@ _OPERATIONS = np.array(
     np.uint8,
 )
 """What the forms of predicates ask as they are, and negated."""
+_WORTH_AN_OUTLINE = 4
+"""Fewer expressions of one structure are drafted one by one."""
 _AT_A_TIME = 1 << 15
 """So many texts are filled in at a time: what is needed for that is soon used again."""
 
@@ -69,11 +72,11 @@ class _Outline(NamedTuple):
     plan: tuple[Clause, ...] | None = None
 
 
-class ReadTexts:
-    """Texts that were read in columns, and the drafts that they make.
+class ReadConditions:
+    """Conditions that were read in columns, and the drafts that they make.
 
     >>> from tamis.language.parser import parse
-    >>> texts = ReadTexts(["price < 20", "lower(title) = 'x'", "price <"], None)
+    >>> texts = ReadConditions.of_texts(["price < 20", "lower(title) = 'x'", "price <"], None)
     >>> [texts.is_understood(number) for number in range(3)]
     [True, False, False]
     >>> draft = texts.draft([0, 1], lambda number: parse("lower(title) = 'x'"))
@@ -81,12 +84,15 @@ class ReadTexts:
     ([0, 1], [0, 1])
     """
 
-    def __init__(self, texts: Sequence[str], schema: Schema | None) -> None:
-        self._reader = reader = Reader(schema)
-        reader.read(texts)
+    def __init__(self, reader: Reader | Walker, least_uses: int = 1) -> None:
+        self._reader = reader
         self._structures = reader.structures
         self._leaves = reader.leaves
-        self._outlines = [_outline_of(_words(reader.shapes, number)) for number in range(reader.shapes.list_count)]
+        uses = np.bincount(self._structures[self._structures != UNREAD], minlength=reader.shapes.list_count)
+        self._outlines = [
+            _outline_of(_words(reader.shapes, number)) if count >= least_uses else None
+            for number, count in enumerate(uses.tolist())
+        ]
         counts = [0 if outline is None else len(outline.positions) for outline in self._outlines]
         has_outline = [outline for outline in self._outlines if outline is not None]
         self._outline_columns = Outlines(
@@ -99,6 +105,21 @@ class ReadTexts:
         mistakes = self._mistakes(self._used(np.flatnonzero(self._is_understood)))
         if mistakes.any():
             self._is_understood &= ~self._has_mistake(mistakes)
+
+    @classmethod
+    def of_texts(cls, texts: Sequence[str], schema: Schema | None) -> ReadConditions:
+        """Read texts, which the compiled reader understands for the most part."""
+        reader = Reader(schema)
+        reader.read(texts)
+        return cls(reader)
+
+    @classmethod
+    def of_expressions(cls, expressions: Sequence[Expression]) -> ReadConditions:
+        """Read expressions, level by level; somebody has to keep them meanwhile.
+
+        An outline is dearer than drafting a few expressions one by one, so those of rare structures are left out.
+        """
+        return cls(Walker(expressions), _WORTH_AN_OUTLINE)
 
     def is_understood(self, number: int) -> bool:
         """Is nothing left to the parser of this text?"""
@@ -173,13 +194,13 @@ class ReadTexts:
         )
         chosen = reader.predicates.chosen(predicates)
         firsts = chosen.starts[:-1]
-        rows = reader.operands
-        is_used = np.zeros(len(rows), np.bool_)
+        names = reader.operand_names
+        is_used = np.zeros(len(names), np.bool_)
         is_operand = np.ones(len(chosen.values), np.bool_)
         is_operand[firsts] = False
         is_used[chosen.values[is_operand]] = True
         a = chosen.values[firsts + 1] if len(firsts) else np.zeros(0, np.int64)
-        axes, places = self._axes_and_places(leaves, rows[a, 0], kinds[predicates], a, is_used)
+        axes, places = self._axes_and_places(leaves, names[a], kinds[predicates], is_used)
         is_span = forms[predicates] == kernels.BETWEEN
         b = np.where(is_span, chosen.values[np.minimum(firsts + 2, len(chosen.values) - 1)] if len(firsts) else 0, a)
         is_set = forms[predicates] == kernels.AMONG
@@ -188,11 +209,11 @@ class ReadTexts:
         is_member[sets.starts[:-1]] = False
         sets = Ragged(starts_of(sets.counts - 1), sets.values[is_member])
         a = np.where(is_set, np.cumsum(is_set) - 1, a)
-        read = ReadLeaves(axes, operations[first:], a, np.where(is_set, 0, b), sets, len(rows), places)
+        read = ReadLeaves(axes, operations[first:], a, np.where(is_set, 0, b), sets, len(names), places)
         return read, numbers, operations
 
     def _axes_and_places(
-        self, leaves: Leaves, names: Ints, kinds: npt.NDArray[np.uint8], operands: Ints, is_used: npt.NDArray[np.bool_]
+        self, leaves: Leaves, names: Ints, kinds: npt.NDArray[np.uint8], is_used: npt.NDArray[np.bool_]
     ) -> tuple[Ints, dict[int, tuple[Ints, list[Any]]]]:
         """Return the axis of each leaf, given its name and kind; and of each axis the operands, and their values."""
         reader = self._reader
@@ -200,8 +221,8 @@ class ReadTexts:
         pairs, of_leaves = np.unique(names * width + kinds, return_inverse=True)
         axis_of_pairs = [leaves.axis(reader.term(pair // width), KINDS[pair % width]) for pair in pairs.tolist()]
         axes = np.array(axis_of_pairs, np.int64)[of_leaves] if len(pairs) else np.zeros(0, np.int64)
-        rows, numbers = reader.operands, np.flatnonzero(is_used)
-        of_operands = rows[numbers, 0] * width + reader.operand_kinds()[numbers]
+        numbers = np.flatnonzero(is_used)
+        of_operands = reader.operand_names[numbers] * width + reader.operand_kinds()[numbers]
         order = np.argsort(of_operands, kind="stable")
         in_order = of_operands[order]
         begins: Ints = np.asarray(np.searchsorted(in_order, pairs), np.int64)
@@ -209,17 +230,12 @@ class ReadTexts:
         places: dict[int, tuple[Ints, list[Any]]] = {}
         for axis, begin, end in zip(axis_of_pairs, begins.tolist(), ends.tolist(), strict=True):
             chosen = numbers[order[begin:end]]
-            values = self._values(rows[chosen])
+            values = reader.values(chosen)
             if axis in places:  # one attribute under several names, such as a and `a`
                 chosen, values = np.concatenate([places[axis][0], chosen]), places[axis][1] + values
             places[axis] = chosen, values
             breathe()
         return axes, places
-
-    def _values(self, rows: Ints) -> list[Any]:
-        if (rows[:, 1] == kernels.INTEGER).all():
-            return list(rows[:, 2].tolist())
-        return [self._reader.value(kind, value) for kind, value in rows[:, 1:].tolist()]
 
     # -- Which clauses
 
@@ -251,10 +267,17 @@ class ReadTexts:
 
 
 class _Plans:
-    """The plans of outlines, by what their leaves cost: only that decides."""
+    """The plans of outlines, by what their leaves cost: only that decides.
+
+    Of the leaves that are operands of one AND only the cheapest counts: none of the others finds anything.
+    """
 
     def __init__(self, outlines: list[_Outline | None]) -> None:
         self._outlines = outlines
+        of_outlines = [() if each is None else _conjunctions_of(each) for each in outlines]
+        self._conjunctions: Ragged[np.int64] = Ragged.of_counts(
+            list(map(len, of_outlines)), np.array([number for each in of_outlines for number in each], np.int64)
+        )
         self._keys = KeyNumbers(np.int64)
         self._plans: list[tuple[Clause, ...]] = []
         self._columns: Plans | None = None
@@ -270,13 +293,10 @@ class _Plans:
     ) -> Ints:
         """Return the number of the plan of each of some texts."""
         counts = np.diff(ends, prepend=0)
-        starts = starts_of(counts + 1)
-        keys = np.empty(int(starts[-1]), np.int64)
-        is_leaf = np.ones(len(keys), np.bool_)
-        is_leaf[starts[:-1]] = False
-        keys[starts[:-1]], keys[is_leaf] = structures, costs[asked]
-        lengths = np.where(depends[structures], counts + 1, 1)
-        numbers = self._keys.numbers(keys, starts[:-1], starts[:-1] + lengths)
+        keys = np.empty(len(asked) + len(structures), np.int64)
+        begins, key_ends = np.empty((2, len(structures)), np.int64)
+        kernels.keys_of_plans(structures, asked, costs, depends, self._conjunctions, keys, begins, key_ends)
+        numbers = self._keys.numbers(keys, begins, key_ends)
         new, firsts = np.unique(numbers, return_index=True)
         for number, text in zip(new.tolist(), firsts.tolist(), strict=True):
             if number >= len(self._plans):
@@ -359,6 +379,25 @@ def _outline_of(shape: list[int]) -> _Outline | None:
             return None
     outline, leaves = sketch
     return _Outline(outline, *_placed(leaves, numbers))
+
+
+def _conjunctions_of(outline: _Outline) -> list[int]:
+    """Return the AND that each leaf of an outline is an operand of, by number; -1 where it is something else.
+
+    >>> from tamis.matching.block.plans import ANY
+    >>> _conjunctions_of(_Outline((ALL, LEAF, ANY, LEAF, LEAF, CLOSE, LEAF, CLOSE), [0, 1, 2, 3], [0] * 4))
+    [0, -1, -1, 0]
+    """
+    numbers: list[int] = []
+    opened = [-1]
+    for place, word in enumerate(outline.outline or [LEAF] * len(outline.positions)):
+        if word == LEAF:
+            numbers.append(opened[-1])
+        elif word == CLOSE:
+            opened.pop()
+        else:
+            opened.append(place if word == ALL else -1)
+    return numbers
 
 
 def _is_leaf(node: Expression) -> bool:

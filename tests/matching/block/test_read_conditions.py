@@ -1,4 +1,4 @@
-"""Do texts that are read in columns match what their expressions match, and are mistakes reported as before?"""
+"""Do conditions that are read in columns match what they mean, and are mistakes reported as before?"""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import pytest
 import tamis
 from tamis import Matcher
 from tamis.errors import LanguageError
-from tamis.matching.block import algorithm
+from tamis.matching.block import algorithm, read_conditions
 from tamis.matching.block.plans import ALWAYS
-from tamis.matching.block.read_texts import ReadTexts
+from tamis.matching.block.read_conditions import ReadConditions
 from tamis.workloads import WORKLOADS
 from tests.matching.reading import texts as written
 
@@ -29,6 +29,7 @@ VALUES = (
 def few_are_many(monkeypatch):
     monkeypatch.setattr(algorithm, "_COMPILED_AT_ONCE", 1)
     monkeypatch.setattr(algorithm, "_WORTH_COMPILING", 1)
+    monkeypatch.setattr(read_conditions, "_WORTH_AN_OUTLINE", 1)
 
 
 def understood(text):
@@ -49,12 +50,13 @@ def drawn_events(count, seed):
     return [{name: chance.choice(VALUES) for name in NAMES if chance.random() < 0.8} for _ in range(count)]
 
 
+@pytest.mark.parametrize("are_texts", [True, False], ids=["texts", "expressions"])
 @pytest.mark.parametrize("seed", range(4))
-def test_what_is_read_matches_what_its_expression_matches(seed):
+def test_what_is_read_matches_what_it_means(seed, are_texts):
     texts, events = good_texts(400, seed), drawn_events(60, seed)
     matcher = Matcher()
-    matcher.add_many(dict(enumerate(texts)))
     expressions = list(map(tamis.parse, texts))
+    matcher.add_many(dict(enumerate(texts if are_texts else expressions)))
     for event in events:
         assert matcher.match(event) == [number for number, each in enumerate(expressions) if tamis.holds(each, event)]
     batches = matcher.match_batch(events).to_pydict()
@@ -63,16 +65,38 @@ def test_what_is_read_matches_what_its_expression_matches(seed):
 
 
 @pytest.mark.parametrize("name", ["auction", "w2", "expressions", "flights", "storms"])
-def test_workloads_match_what_their_expressions_match(name):
+def test_workloads_match_the_same_however_they_are_read(name, monkeypatch):
     workload = WORKLOADS[name]()
     table, events = workload.subscriptions(400, 5), workload.events(200, 6)
-    read, parsed = Matcher(), Matcher()
-    read.add_many(table)
     ids, texts = (table.column(number).to_pylist() for number in range(2))
-    parsed.add_many(dict(zip(ids, map(tamis.parse, texts), strict=True)))
+    expressions = dict(zip(ids, map(tamis.parse, texts), strict=True))
+    matchers = [Matcher() for _ in range(3)]
+    matchers[0].add_many(table)
+    matchers[1].add_many(expressions)
+    monkeypatch.setattr(algorithm, "_COMPILED_AT_ONCE", 1_000)
+    matchers[2].add_many(expressions)  # one by one
     in_order = [("event", "ascending"), ("subscription", "ascending")]
-    found, expected = (matcher.match_batch(events).sort_by(in_order) for matcher in (read, parsed))
-    assert found.equals(expected) and found.num_rows
+    read, walked, expected = (matcher.match_batch(events).sort_by(in_order) for matcher in matchers)
+    assert read.equals(expected) and walked.equals(expected) and expected.num_rows
+
+
+def test_expressions_are_checked_against_the_schema_in_order():
+    matcher = Matcher(schema={"a": "bigint"})
+    good, bad, worse = map(tamis.parse, ("a = 1", "a = 'x'", "b = 1"))
+    with pytest.raises(LanguageError) as raised:
+        matcher.add_many({1: good, 2: bad, 3: worse})
+    assert raised.value.__notes__ == ["in the subscription 2"]
+    matcher.add_many({1: good, 2: good | (tamis.parse("a BETWEEN 2 AND 3"))})
+    assert [matcher.match({"a": value}) for value in (1, 3)] == [[1, 2], [2]]
+
+
+def test_rare_structures_are_drafted_one_by_one(monkeypatch):
+    monkeypatch.setattr(read_conditions, "_WORTH_AN_OUTLINE", 3)
+    expressions = list(map(tamis.parse, ["a = 1", "a = 1 AND b = 2", "a = 2", "a = 3 OR b = 1", "a = 3"]))
+    read = read_conditions.ReadConditions.of_expressions(expressions)
+    assert [read.is_understood(number) for number in range(5)] == [True, False, True, False, True]
+    draft = read.draft(range(5), expressions.__getitem__)
+    assert draft.clauses.owners.tolist() == [0, 1, 2, 3, 3, 4]
 
 
 def test_what_the_parser_has_to_read_keeps_its_place_among_the_others():
@@ -92,7 +116,7 @@ def test_only_what_the_reader_leaves_is_parsed():
         return tamis.parse(texts[number])
 
     texts = ["a = 1", "a + 1 = 2", "b LIKE '%x' OR c", "at_least(0, a, b)", "at_least(3, a, b)", "a XOR b XOR NOT c"]
-    draft = ReadTexts(texts, None).draft(range(6), parsed)
+    draft = ReadConditions.of_texts(texts, None).draft(range(6), parsed)
     assert asked == [1]
     assert draft.handles.tolist() == list(range(6))
     assert sorted(set(draft.clauses.owners.tolist())) == [0, 1, 2, 3, 5], "nothing asks for three of two"
@@ -151,7 +175,7 @@ def test_columns_of_arrow_tables_are_read_too():
 
 
 def test_one_attribute_under_two_spellings_is_one_axis():
-    draft = ReadTexts(["a = 1", "`a` = 2 AND a = 2.0", "`a` IS NULL OR `a` IN (3, 1)"], None).draft(
+    draft = ReadConditions.of_texts(["a = 1", "`a` = 2 AND a = 2.0", "`a` IS NULL OR `a` IN (3, 1)"], None).draft(
         range(3), tamis.parse
     )
     assert [axis.operands for axis in draft.axes if len(axis.operands) != 2] == [[1, 2, 3]]
@@ -186,10 +210,24 @@ def test_bad_rows_are_skipped_with_the_reasons_that_they_had(is_replacing, monke
 @pytest.mark.parametrize("was_compiled", [False, True])
 def test_a_few_thousand_texts_do_not_wait_until_what_reads_them_is_compiled(was_compiled, monkeypatch):
     monkeypatch.setattr(algorithm, "_WORTH_COMPILING", 3)
-    monkeypatch.setattr(algorithm, "is_compiled", lambda: was_compiled)
+    monkeypatch.setattr(algorithm.reader, "is_compiled", lambda: was_compiled)
     engine = algorithm.BlockAlgorithm()
     assert (engine.read(["a = 1"] * 2) is not None) is was_compiled
     assert engine.read(["a = 1"] * 3) is not None
+
+
+@pytest.mark.parametrize("was_compiled", [False, True])
+def test_a_few_thousand_expressions_do_not_wait_either(was_compiled, monkeypatch):
+    walks = []
+    monkeypatch.setattr(algorithm, "_WORTH_COMPILING", 3)
+    monkeypatch.setattr(algorithm.walker, "is_compiled", lambda: was_compiled)
+    plain = read_conditions.ReadConditions.of_expressions
+    counted = classmethod(lambda _, expressions: walks.append(len(expressions)) or plain(expressions))
+    monkeypatch.setattr(read_conditions.ReadConditions, "of_expressions", counted)
+    engine = algorithm.BlockAlgorithm()
+    for count in (2, 3):
+        assert len(engine.prepare([tamis.parse("a = 1")] * count)) == count
+    assert walks == ([2, 3] if was_compiled else [3])
 
 
 def test_a_saved_matcher_that_is_compiled_again_is_read_in_columns(tmp_path):
