@@ -55,6 +55,34 @@ def test_ranked_windows_that_are_saved_and_loaded_anywhere_go_on_as_if_nothing_h
     assert len(processor.ranked) == sum(text in RANKED for kind, _, text in _added(story))
 
 
+CHANGES = (
+    "CHANGE TO a > 5", "CHANGE TO a > 3", "CHANGE TO b = 1", "CHANGE TO a > 5 PER b", "CHANGE OF a > 4 UNTIL a < 3 PER b",
+    "CHANGE OF a > 5 PER b WHERE a <> 6 FORGET AFTER 5 SECONDS", "SEQUENCE a < 5 THEN a >= 5 WITHIN 5 SECONDS PER b",
+    "SEQUENCE a < 5 THEN a >= 5 WITHIN 5 SECONDS TAKING EACH ONCE", "SEQUENCE b = 1 THEN NOT b = 0 WITHIN 3 SECONDS",
+)  # fmt: skip
+EVENTS = st.fixed_dictionaries({"a": st.integers(0, 9) | st.none(), "b": st.integers(0, 1)})
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.sampled_from(CHANGES), min_size=1, max_size=5), st.lists(EVENTS, min_size=1, max_size=12), st.data())
+def test_states_that_are_restored_one_by_one_go_on_as_if_nothing_had_been(texts, events, data):
+    def made():
+        processor = Standing()
+        for number, text in enumerate(texts):
+            processor.add(number, text)
+        return processor
+
+    def played(processor, first, last):
+        return [processor.process(events[each], now=float(each), id=each) for each in range(first, last)]
+
+    cut = data.draw(st.integers(0, len(events)))
+    one, other = made(), made()
+    told = played(one, 0, cut)
+    for number, state in one.saved_states(range(len(texts))).items():
+        other.restore_state(number, state)
+    assert told + played(other, cut, len(events)) == played(made(), 0, len(events))
+
+
 def _added(story):
     removed = {happening[1] for happening in story if happening[0] == "remove"}
     return [each for each in story if each[0] == "add" and each[1] not in removed]

@@ -26,7 +26,8 @@ class HeldLists:
     """The lists of one family.
 
     >>> lists = HeldLists()
-    >>> lists.restore({("ann",): [3, 1], ("bob",): [3]})
+    >>> lists.restore({("ann",): [3], ("bob",): [3]})
+    >>> lists.restore({("ann",): [1]})
     >>> dict(lists.items()), lists.drop(3), dict(lists.items()), len(lists)
     ({('ann',): [1, 3], ('bob',): [3]}, 2, {('ann',): [1]}, 1)
     """
@@ -115,11 +116,13 @@ class HeldLists:
         return count
 
     def restore(self, lists: Mapping[Group, list[int]]) -> None:
-        """Take up lists of groups that have none yet."""
+        """Let changes that are true nowhere yet be true in some groups, beside those that are true there already."""
         for group, numbers in lists.items():
             code = self._code(group)
-            if self.used + len(numbers) > len(self.held):
-                self.make_room(len(numbers))
-            self.held[self.used : self.used + len(numbers)] = sorted(numbers)
-            self.spans[code] = self.used, len(numbers), len(numbers), 0
-            self.used += len(numbers)
+            begin, count = self.spans[code, :2].tolist()
+            whole = sorted([*self.held[begin : begin + count].tolist(), *numbers])
+            if self.used + len(whole) > len(self.held):
+                self.make_room(len(whole))
+            self.held[self.used : self.used + len(whole)] = whole
+            self.spans[code] = self.used, len(whole), len(whole), 0
+            self.used += len(whole)
