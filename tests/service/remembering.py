@@ -17,7 +17,7 @@ import tamis
 from tamis.routing import Broker
 from tamis.service.errors import StorageFullError
 from tamis.service.filters import wanted_of
-from tamis.service.log.base import is_rerouted
+from tamis.service.log.base import end_of, is_rerouted
 from tamis.service.messages import (
     Acknowledge,
     Append,
@@ -72,11 +72,19 @@ class WrongError(AssertionError):
 
 
 def reference(
-    text: str, since: int, until: float, blocks: list, read: Any = read_record, processor: Any = None
+    text: str,
+    since: int,
+    until: float,
+    blocks: list,
+    read: Any = read_record,
+    processor: Any = None,
+    *,
+    block_positions: int = 1,
+    repetitions: Any = frozenset(),
 ) -> dict[Position, set]:
     """What a subscription tells of a log, by the position of the delivery: the events, when, and the change.
 
-    Without a processor it is told by the definitions.
+    Without a processor it is told by the definitions. Repetitions are positions that nobody gets.
     """
     wanted = parse_subscription(text)
     told: dict[Position, set] = {}
@@ -84,7 +92,9 @@ def reference(
         for block in blocks:
             for position, (body, flag) in enumerate(zip(block.events, block.flags, strict=True), block.first):
                 is_its = since < position <= until
-                if is_its and not is_rerouted(flag) and tamis.holds(wanted, read(body, flag)):
+                if position in repetitions or is_rerouted(flag) or not is_its:
+                    continue
+                if tamis.holds(wanted, read(body, flag)):
                     told[Position.of(position)] = {None}
         return told
     if processor is None:
@@ -100,13 +110,15 @@ def reference(
         else:
             notes = processor.advance(math.nextafter(now, -math.inf)) if now > before else []
             for position, (body, flag) in enumerate(zip(block.events, block.flags, strict=True), block.first):
+                if position in repetitions:
+                    continue
                 notes += processor.process(read(body, flag), now, position)
         before = now
         for note in notes:
             is_short = isinstance(processor, TopK)
             events = (note.event,) if is_short else note.events
             row = (events, round(note.at * 1e6), None if is_short else note.change)
-            told.setdefault(Position(block.last, max(events)), set()).add(row)
+            told.setdefault(Position(end_of(block.last, block_positions), max(events)), set()).add(row)
     return told
 
 
@@ -133,7 +145,7 @@ class Remembering:
             setattr(self, name, value)
         self.receive = "TRUE"
         self.now = 1_000.0
-        self.log, self.state = LogDisk(), StateDisk()
+        self.log, self.state = self.make_log(), StateDisk()
         self.blocks: dict[int, Any] = {}
         """All that was ever on disk, whatever retention has taken since."""
         self.versions: dict[tuple[str, int, int, str], Any] = {}
@@ -154,12 +166,18 @@ class Remembering:
 
     # -- The node and its disks
 
+    def make_log(self) -> LogDisk:
+        return LogDisk()
+
+    def facts(self) -> LogFacts:
+        log = self.log
+        return LogFacts(log.first, log.last, log.blocks[-1].time_us if log.blocks else 0)
+
     def start(self) -> None:
         log = self.log
         permissions = Permissions({"shop": Role(receive=self.receive, subscribers=("*",))})
-        facts = LogFacts(log.first, log.last, log.blocks[-1].time_us if log.blocks else 0)
         self.node = Node(
-            Broker("n", algorithm="naive"), permissions, read_record, self.state.rows.stored(), facts,
+            Broker("n", algorithm="naive"), permissions, read_record, self.state.rows.stored(), self.facts(),
             now=self.now, limits=self.limits, windows=self.windows,
         )  # fmt: skip
         self.node.remember(log.blocks)
@@ -168,13 +186,19 @@ class Remembering:
 
     def crash(self) -> None:
         self.crashes += 1
-        self.log.crash(self.chance)
+        self.crash_log()
         self.state.crash(self.chance)
         self.note_disks()
         self.consumer, self.held = 0, []
         self.highest = Position(0, 0)
 
     highest = Position(0, 0)
+
+    def crash_log(self) -> None:
+        self.log.crash(self.chance)
+
+    def append(self, block: Any) -> None:
+        self.log.writing.append(block)
 
     def carry(self, outputs: list) -> None:
         until = len(outputs)
@@ -185,7 +209,7 @@ class Remembering:
                 case Say(session, answer):
                     self.hear(session, answer)
                 case Append(block):
-                    self.log.writing.append(block)
+                    self.append(block)
                 case Keep():
                     self.state.writing.append(output)
                 case Read():
@@ -199,7 +223,19 @@ class Remembering:
         for (_, key, number), row in self.state.rows.subscriptions.items():
             self.versions[key, number, row.since, row.effective] = row
 
+    @property
+    def is_writing(self) -> bool:
+        """Does anything wait for a disk?"""
+        return bool(self.log.writing or self.state.writing)
+
     def sync(self) -> None:
+        self.sync_log()
+        if self.state.writing:
+            number = self.state.sync(self.chance.randint(1, len(self.state.writing)))
+            self.note_disks()
+            self.carry(self.node.kept(number))
+
+    def sync_log(self) -> None:
         log = self.log
         if log.writing:
             if log.is_full:
@@ -208,10 +244,6 @@ class Remembering:
                 log.sync(self.chance.randint(1, len(log.writing)))
                 self.note_disks()
                 self.carry(self.node.on_disk(log.last, self.now))
-        if self.state.writing:
-            number = self.state.sync(self.chance.randint(1, len(self.state.writing)))
-            self.note_disks()
-            self.carry(self.node.kept(number))
 
     def read(self) -> None:
         if self.reading is not None:
@@ -237,7 +269,7 @@ class Remembering:
     def delivered(self, item: Any, session: int) -> None:
         self.deliveries += 1
         position = item.position
-        if not self.log.has(position.head):
+        if not self.is_on_disk(position.head):
             raise WrongError(f"{position} is delivered, and {position.head} is not on disk")
         told: dict[str, set] = {key: {None} for key in item.keys if key not in {each.key for each in item.told}}
         for each in item.told:
@@ -254,6 +286,9 @@ class Remembering:
         self.emitted.setdefault(position, {}).update(told)
         self.said.append((position, told))
         self.held.append(position)
+
+    def is_on_disk(self, position: int) -> bool:
+        return self.log.has(position)
 
     def body(self, position: int) -> bytes | None:
         block = max((each for each in self.blocks.values() if each.first <= position), key=lambda each: each.first)
@@ -307,13 +342,16 @@ class Remembering:
         elif kind < 0.95 and self.has_retention:
             self.carry(self.node.tick(self.now))
             if not self.state.writing:  # as retention comes long after what was to be kept
-                self.log.drop(self.node.needed)
-                self.node.dropped(self.log.first)
+                self.drop()
         elif kind < 0.97 and self.has_full_disks:
             self.log.is_full = not self.log.is_full
         elif self.has_roles:
             self.receive = chance.choice(RECEIVE)
             self.change(None)
+
+    def drop(self) -> None:
+        self.log.drop(self.node.needed)
+        self.node.dropped(self.log.first)
 
     def change(self, request: Any) -> None:
         """Change subscriptions, or roles; it is kept before anything else happens (`world` has it otherwise)."""
@@ -354,7 +392,7 @@ class Remembering:
         self.now += 2.0
         while self.unanswered:
             self.ask(Publish(1, tuple(self.unanswered.values())), PUBLISHER)
-            while self.log.writing or self.state.writing:
+            while self.is_writing:
                 self.sync()
         for _ in range(60):
             self.now += 0.5
@@ -366,11 +404,14 @@ class Remembering:
                 if self.node.has_work:
                     self.carry(self.node.work(self.now))
                 self.acknowledge(len(self.held))
-                if not (self.log.writing or self.state.writing or self.reading or self.node.has_work or self.held):
+                if not (self.is_writing or self.reading or self.node.has_work or self.held):
                     break
             self.carry(self.node.tick(self.now))
 
     # -- What must be
+
+    def reference(self, text: str, since: int, until: float, blocks: list) -> dict[Position, set]:
+        return reference(text, since, until, blocks)
 
     def check(self) -> None:
         blocks = [self.blocks[first] for first in sorted(self.blocks)]
@@ -382,7 +423,7 @@ class Remembering:
             key, number = row.key, row.number
             later = [each.since for each in rows[index + 1 :] if each.key == key]
             until = min([row.until or math.inf, *later])
-            of_version = reference(row.effective, row.since, until, blocks)
+            of_version = self.reference(row.effective, row.since, until, blocks)
             for position, tellings in of_version.items():
                 told.setdefault(position, {}).setdefault(key, set()).update(tellings)
                 if key not in self.ended or current.get(key) == (number, row.since):

@@ -6,14 +6,18 @@ import pytest
 
 from tamis.service import standing
 from tamis.service.filters import wanted_of
+from tamis.service.log.base import Block
 from tamis.service.messages import Acknowledge, Attach, Delivery, Subscribe
 from tamis.service.node import Node
-from tamis.service.standing import TIME, Resume, StandingHost
-from tamis.service.subscribers import Subscriber
+from tamis.service.positions import Position
+from tamis.service.standing import TIME, NeededEvent, Resume, StandingHost
+from tamis.service.subscribers import Subscriber, Version, looked_of
 from tamis.service.windows import WindowLimits
+from tamis.standing import parse_subscription
 from tests.lengths import so_many
 from tests.service.drive import Drive, incoming
 from tests.service.remembering import Remembering
+from tests.service.remembering_together import Together
 
 QUICK = 24
 EACH = 6
@@ -32,6 +36,32 @@ def test_what_is_told_is_a_function_of_the_log_whatever_happens(first):
 def test_what_is_told_is_a_function_of_the_log_whatever_happens_often(first):
     for seed in range(first, min(first + PART, QUICK + SLOW)):
         Remembering(seed).run()
+
+
+def test_what_several_nodes_on_one_log_tell_is_a_function_of_it():
+    worlds = [Together(seed, steps=150).run() for seed in (1, 3, 4, 5)]
+    nodes = [node for world in worlds for node in world.nodes]
+    assert sum(node.crashes for node in nodes) >= 2
+    assert sum(len(node.said) for node in nodes) > 100
+    assert all(any(is_time(block) for block in world.nodes[0].blocks.values()) for world in worlds)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(8, 8 + SLOW // 4, PART))
+def test_what_several_nodes_on_one_log_tell_is_a_function_of_it_often(first):
+    for seed in range(first, min(first + PART, 8 + SLOW // 4)):
+        Together(seed, count=2 + seed % 2).run()
+
+
+def test_a_node_does_not_begin_behind_a_block_that_is_not_done():
+    # Positions of a shared log; what the block tells is decided at 127, where its positions end.
+    host = StandingHost(Resume(0), None, None, 0.0, block_positions=64)
+    version = Version("it", 1, "", *[parse_subscription("CHANGE TO a > 5")] * 2, since=0)
+    block = Block(64, 1_000_000, (b"{}",), bytes(1))
+    (due,) = host.take(block, [NeededEvent(64, {"a": 7}, b"{}", ["it"])], {1: version}, 1)
+    assert due.event == 64
+    assert host.resume_behind(looked_of(Position(127, 64)), {1: version}) is None
+    assert host.resume_behind(looked_of(Position.of(127)), {1: version}).at == 127
 
 
 def test_the_worlds_have_what_they_are_for():
@@ -118,6 +148,28 @@ def lets_go_of_what_is_still_needed_of_the_log(patch):
 
 def goes_on_with_what_was_replaced(patch):
     patch.setattr(StandingHost, "_drop", lambda self, number: None)
+
+
+def lets_time_pass_before_others_know_of_it(patch):
+    whole = Node._ask_for_time
+
+    def eagerly(self, now_us):
+        for subscriber in self._remembering.values():
+            subscriber.host.pass_time(now_us)
+        return whole(self, now_us)
+
+    patch.setattr(Node, "_ask_for_time", eagerly)
+
+
+def takes_what_came_twice(patch):
+    patch.setattr(Node, "remember", lambda self, blocks: None)
+
+
+@pytest.mark.parametrize("mutant", [lets_time_pass_before_others_know_of_it, takes_what_came_twice])
+def test_a_node_of_several_that_is_broken_on_purpose_is_found(mutant, monkeypatch):
+    mutant(monkeypatch)
+    with pytest.raises(AssertionError):
+        Together(1, steps=100).run()
 
 
 MUTANTS = {

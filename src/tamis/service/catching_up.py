@@ -99,9 +99,10 @@ class Window:
         subscribers: Sequence[Subscriber],
         repetitions: Set[int] = frozenset(),
         new_host: Callable[[Subscriber], StandingHost] | None = None,
+        end_of: Callable[[int], int] = lambda last: last,
         onward: Callable[[GroupMatches, bytes, Set[str], Sequence[Mapping[str, Any]]], Hits] | None = None,
     ) -> None:
-        self._blocks, self._new_host = blocks, new_host
+        self._blocks, self._new_host, self._end_of = blocks, new_host, end_of
         self._first = first  # whoever turns to a replay that begins before comes back in another window
         self._positions = [position for block in blocks for position in range(block.first, block.last + 1)]
         self._bodies = [body for block in blocks for body in block.events]
@@ -159,7 +160,7 @@ class Window:
         """Give a subscriber that remembers earlier events what it wants; return up to where it took it.
 
         Its host takes a block when everything before the block's last event has been offered: what it tells has the
-        position of that event.
+        position of that event, or of the end of what the block takes of a shared log.
         """
         if subscriber.host is None:
             assert self._new_host is not None
@@ -185,10 +186,11 @@ class Window:
             ]
             due = subscriber.host.take(block, candidates, subscriber.stateful, subscriber.stateful_changes)
             last = self._delivery(indices[-1], plain[indices[-1]]) if indices[-1] in plain else None
-            for delivery in together(due, last, block.last):
+            end = self._end_of(block.last)
+            for delivery in together(due, last, end):
                 self._offer(subscriber, delivery)
             if is_full(subscriber):
-                return block.last
+                return end
         return until
 
     def _offer(self, subscriber: Subscriber, delivery: Delivery) -> None:
@@ -245,6 +247,8 @@ class Window:
 def together(due: Sequence[DueDelivery], plain: Delivery | None, head: int) -> list[Delivery]:
     """Return the deliveries of a block's end in order: what was told with it, and its last event if that is wanted."""
     deliveries = []
+    if plain is not None and plain.position.event < head:
+        deliveries, plain = [plain], None
     for event, body, tellings in due:
         keys = tuple(dict.fromkeys(each.key for each in tellings))
         if plain is not None and event == head:

@@ -52,7 +52,7 @@ from tamis.service.links.requests import (
     LinksDescribe,
     Relay,
 )
-from tamis.service.log.base import LATE, PASSED_ON, PLAIN, REROUTED, UNWANTED, Block, Gap, is_rerouted
+from tamis.service.log.base import LATE, PASSED_ON, PLAIN, REROUTED, UNWANTED, Block, Gap, end_of, is_rerouted
 from tamis.service.messages import (
     Accepted,
     Acknowledge,
@@ -176,11 +176,11 @@ class Node:
         self._block_positions = log.block_positions
         self.head = max(self._end_of(log.last), 0 if log.is_shared else highest_position(stored))
         """The highest position that was given to an event, or that the state speaks of."""
-        self.first = log.first
+        self.first = log.first if log.first > log.block_positions else 1
         self.gate = Gate(logged=self._end_of(log.last))
         ceiling = max(event_keys.CEILING, 2 * self.limits.keys)
         self.keys = EventKeys(self.limits.keys, self.limits.keys_s, ceiling)
-        self._windows = msgspec.structs.replace(windows or WindowLimits(), is_shared=log.is_shared)
+        self._windows = windows or WindowLimits()
         self.roster = Roster(
             broker, schema, permissions, self.limits.subscriptions, self.limits.subscribers, self._windows,
             Steps(broker, schema) if steps_while_open else None,
@@ -212,6 +212,8 @@ class Node:
         self._last_replay = -1
         self._expected: deque[tuple[Block, list[_Publication]]] = deque()
         """Blocks that were handed to a shared log and have no positions yet."""
+        self._time_asked_us = 0
+        """What time it was in the block that was handed to a shared log to say so; 0 if its time has come."""
         self._repetitions: set[int] = set()
         """Positions of a shared log that nobody gets: of an event that was taken before, or that misfits the schema."""
         self._unmatched: tuple[Block, list[Mapping[str, Any]], list[_Publication], list[str]] | None = None
@@ -293,6 +295,11 @@ class Node:
                     if replay.end > floor
                 ]
         return min(lowest)
+
+    @property
+    def remembers_from(self) -> int | None:
+        """The lowest position behind which a subscriber that remembers earlier events begins; None if none does."""
+        return min((each.stateful_from for each in self.roster if each.stateful), default=None)
 
     @property
     def kept_all(self) -> bool:
@@ -616,7 +623,8 @@ class Node:
 
     def _new_host(self, subscriber: Subscriber) -> StandingHost:
         resume = subscriber.resume or Resume(0)
-        return StandingHost(resume, self._schema, self._broker.functions, self._windows.mark_every_s)
+        mark_every_s = self._windows.mark_every_s
+        return StandingHost(resume, self._schema, self._broker.functions, mark_every_s, self._block_positions)
 
     def _leave_live(self, subscriber: Subscriber) -> None:
         if subscriber.is_live:
@@ -693,7 +701,7 @@ class Node:
         self._time_us = max(self._time_us, int(now * 1e6))
         self._leave_room()
         block = Block(
-            0 if self._is_shared else self.head + 1,
+            self.head + 1,  # a shared log gives it another one
             self._time_us,
             tuple(event.body for event in group),
             bytes(event.flags for event in group),
@@ -859,7 +867,7 @@ class Node:
                 plain.append(msgspec.structs.replace(delivery, keys=rest) if needed else delivery)
         due = subscriber.host.take(block, candidates, subscriber.stateful, subscriber.stateful_changes)
         last = plain.pop() if plain and plain[-1].position.event == block.last else None
-        return [*plain, *together(due, last, block.last)]
+        return [*plain, *together(due, last, self._end_of(block.last))]
 
     def _relieve(self) -> None:
         """Let subscribers whose consumers take nothing go far, those furthest behind first, if memory is short.
@@ -951,6 +959,8 @@ class Node:
         self._full_at_s = now
         if self._is_shared:
             _, waiting = self._expected.popleft()
+            if block.flags[0] == TIME:
+                self._time_asked_us = 0
             return [Say(each.session, Refused(each.request, error)) for each in waiting]
         self.keys.forget(
             event_key(body) for body, flag in zip(block.events, block.flags, strict=True) if not is_rerouted(flag)
@@ -997,7 +1007,11 @@ class Node:
                 if record is None:
                     self._repetitions.add(position)
                 records.append(record or {})
+            self._time_us = max(self._time_us, block.time_us + (block.flags[0] == TIME))
+            if self._time_asked_us <= block.time_us:
+                self._time_asked_us = 0
             self._found(block, records, now, outputs)
+            self.counts["taken"] -= block.flags[0] == TIME
             outputs += self.on_disk(self.head, now)
         return outputs
 
@@ -1007,7 +1021,7 @@ class Node:
         So a cursor that has passed a block has passed all its positions, and a log that drops just this block has
         dropped nothing that anybody misses.
         """
-        return last + -(last + 1) % self._block_positions if last else 0
+        return end_of(last, self._block_positions)
 
     def _record(self, body: bytes, flag: int) -> Mapping[str, Any] | None:
         """Return what filters see of an event that was stored; None if it is older than the schema, and misfits."""
@@ -1026,6 +1040,8 @@ class Node:
 
         Of what a shared log has given to events that this node has not followed, only `overtaken` speaks.
         """
+        if first <= self._block_positions:
+            return  # that is where a log begins
         self.first = max(self.first, min(first, self.head + 1))
         if self._repetitions:
             self._repetitions = {position for position in self._repetitions if position >= self.first}
@@ -1135,6 +1151,7 @@ class Node:
             here,
             self._repetitions,
             self._new_host,
+            self._end_of,
             onward,
         )
         self._stride.adapt(self.counts["taken"], window.delivery_count)
@@ -1189,10 +1206,13 @@ class Node:
         if not self._remembering or 0 <= now - self._full_at_s < FULL_PAUSE_S:
             return []
         now_us = max(self._time_us, int(now * 1e6))
-        due = [each for each in self._remembering.values() if each.host is not None and each.host.due <= now_us / 1e6]
+        hosts = [each.host for each in self._remembering.values() if each.host is not None]
+        due = [host for host in hosts if host.is_due(now_us)]
         if not due:
             return []
-        has_told = [each.host.pass_time(now_us) for each in due if each.host is not None]
+        if self._is_shared:
+            return self._ask_for_time(now_us)
+        has_told = [host.pass_time(now_us) for host in due]
         self._time_us = now_us + 1
         if not any(has_told):
             return []
@@ -1202,6 +1222,18 @@ class Node:
         self._found(block, [{}], now, outputs)
         self.counts["taken"] -= 1
         return outputs
+
+    def _ask_for_time(self, now_us: int) -> list[Output]:
+        """Have a shared log say what time it is, unless that is under way.
+
+        Several nodes may do so at once; whichever block comes first is the one that everybody's hosts go by.
+        """
+        if self._time_asked_us:
+            return []
+        self._time_asked_us = now_us
+        block = Block(self.head + 1, now_us, (TIME_EVENT,), bytes((TIME,)))
+        self._expected.append((block, []))
+        return [Append(block)]
 
     def _floors(self) -> list[Output]:
         """Return what is to be kept of how far everybody has come."""

@@ -176,14 +176,22 @@ class Service:
             steps_while_open=settings.steps == "while open",
         )  # fmt: skip
         self.state.keep_functions(functions.versions)
-        node.remember(log.read(max(log.first, self._oldest_key()), log.last))
+        node.remember(log.read(max(log.first, self._oldest_key(node.remembers_from)), log.last))
         node.warm(log.read(max(log.first, log.last - WARMED_WITH + 1), log.last))
         return node
 
-    def _oldest_key(self) -> int:
-        """Return the position from which on events are recognised if they come again."""
+    def _oldest_key(self, remembers_from: int | None) -> int:
+        """Return the position from which on events are recognised if they come again.
+
+        A shared log may have an event twice. Whoever goes through it once more, because of subscriptions that remember
+        earlier events, has to leave out the same ones as before.
+        """
         limits, log = self.settings.limits, self.log
-        oldest = log.position_at(int((time.time() - limits.keys_age) * 1e6))
+        moment_us = int(time.time() * 1e6)
+        if log.is_shared and remembers_from is not None:
+            block = next(iter(log.read(remembers_from + 1, log.last)), None)
+            moment_us = moment_us if block is None else min(moment_us, block.time_us)
+        oldest = log.position_at(moment_us - int(limits.keys_age * 1e6))
         # In a shared log positions are far apart, so nothing can be said of a number of events.
         return oldest if log.is_shared else min(oldest, log.last - limits.keys)
 

@@ -6,7 +6,8 @@ decided by the log alone, so it is the same whenever and however often somebody 
 
 What is told when the block that ends at n was taken has the positions (n, e), where e is the event that is delivered;
 it may be one that came long before. If something becomes due while nothing comes, the node writes a block that says
-what time it is (`TIME`), and it is told with that.
+what time it is (`TIME`), and it is told with that. In a log that several nodes share, a block may come in between that
+was taken earlier, so a host lets no time pass before that block has come back from there (`is_due`).
 
 A host that is made anew begins at a *resume point*, a position of the log. Everything after it is taken once more, and
 what had been done is not sent again. For a ranked subscription nothing is known there: two windows of events lie
@@ -25,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from tamis.language.expressions import Expression
-from tamis.service.log.base import MARK_MOST, MARK_SHIFT, REROUTED, VOID
+from tamis.service.log.base import MARK_MOST, MARK_SHIFT, REROUTED, VOID, end_of
 from tamis.service.messages import Told
 from tamis.standing import Change, Sequence, Standing
 from tamis.topk import Ranked
@@ -153,7 +154,14 @@ class _Mark(NamedTuple):
 class StandingHost:
     """The stateful subscriptions of one subscriber, up to a position of the log."""
 
-    def __init__(self, resume: Resume, schema: Schema | None, functions: Functions | None, mark_every_s: float) -> None:
+    def __init__(
+        self,
+        resume: Resume,
+        schema: Schema | None,
+        functions: Functions | None,
+        mark_every_s: float,
+        block_positions: int = 1,
+    ) -> None:
         self._processor = Standing(schema=schema, functions=functions, retention=math.inf, remember=1)
         self._resume = resume
         kept = _KEPT_STATES.decode(resume.states) if resume.states else _KeptStates()
@@ -173,6 +181,7 @@ class StandingHost:
         self._counts: dict[int, int] = {}
         self._marks: list[_Mark] = []
         self._mark_every_s = mark_every_s
+        self._block_positions = block_positions
         self._examined = -1
         self.due = math.inf
         """When there may be something to tell although nothing comes, in seconds."""
@@ -250,6 +259,10 @@ class StandingHost:
             self._mark(block)
         return deliveries
 
+    def is_due(self, now_us: int) -> bool:
+        """May there be something to tell although nothing comes?"""
+        return self.due <= now_us / 1e6
+
     def pass_time(self, now_us: int) -> bool:
         """Let time pass while nothing comes; return whether there is something to tell with the next block."""
         self._pending += self._processor.advance(now_us / 1e6)
@@ -298,7 +311,8 @@ class StandingHost:
             held = self._processor.held() if has_runs else ()
             bodies = {position: self._bodies[position].decode() for position in held if position in self._bodies}
             content = msgspec.json.encode(_KeptStates({number: saved[number] for number in kept}, bodies))
-        self._marks.append(_Mark(block.last, block.time_us, dict(self._counts), content))
+        at = end_of(block.last, self._block_positions)
+        self._marks.append(_Mark(at, block.time_us, dict(self._counts), content))
         if len(self._marks) > MOST_MARKS:
             del self._marks[1:-1:2]
 

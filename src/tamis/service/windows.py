@@ -33,16 +33,9 @@ class WindowLimits(msgspec.Struct, frozen=True):
     events: int = 100_000
     mark_every_s: float = 5.0
     """So far apart are the points from which what is remembered is found again, at least."""
-    is_shared: bool = False
-    """Whether several brokers write to one log: then nobody can write down what time it is for one of them alone."""
 
     def check(self, key: str, subscription: Any) -> None:
         """Raise unless a subscription that remembers earlier events may be hosted."""
-        if self.is_shared:
-            raise BadRequestError(
-                f"the subscription {key!r} remembers earlier events, which a broker with a shared log does not",
-                "a condition, or a broker with a log of its own",
-            )
         span = math.inf
         match subscription:
             case Ranked(window=CountWindow(events=events)):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import struct
 import subprocess
 import sys
 import threading
-from itertools import count
+from itertools import accumulate, count
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from tamis.service.errors import DamagedLogError, LogError, SettingsError, StorageFullError, TooLargeError
 from tamis.service.log.base import Block, EventLog
+from tamis.service.log.blocks import message_of, record_of
 from tests.service.log.drawn import CONTENTS, block, blocks_behind
 from tests.spark.nats_server import NatsServer
 
@@ -152,12 +154,56 @@ def test_several_brokers_append_to_one_stream_and_all_read_the_same_order(server
         writer.join()
     assert seen[0] == seen[1] == seen[2] == all_of(log)
     assert sorted(stored.first for stored in seen[0]) == [stored.first for stored in seen[0]]
+    assert sorted(stored.time_us for stored in seen[0]) == [stored.time_us for stored in seen[0]]
     for index in range(3):
-        assert [stored for stored in seen[0] if stored in own[index]] == own[index]
+        firsts = {stored.first: stored.events for stored in own[index]}
+        assert {stored.first: stored.events for stored in seen[0] if stored.first in firsts} == firsts
     log.refresh()
     assert log.last == seen[0][-1].last
     for part in (*others, *followers):
         part.close()
+
+
+@settings(max_examples=15)
+@given(
+    written=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 3)), min_size=1, max_size=8),
+    begin=st.integers(0, 7),
+    moment=st.integers(0, 10),
+)
+def test_time_never_goes_back_and_is_the_same_wherever_a_reader_begins(server, written, begin, moment):
+    """Brokers write their own time, having read all but the last few blocks; none is before what they had read."""
+    log = JetStreamLog(f"nats://127.0.0.1:{server.port}", f"LOG{next(NUMBERS)}")
+    times: list[int] = []
+    for number, (time_us, unread) in enumerate(written):
+        had_read = max(0, number - unread)
+        told = max([time_us, *times[:had_read]])
+        log.append([Block((had_read + 1) * BLOCK_EVENTS, told, (b"x",), b"\0")])
+        times.append(told)
+    latest = list(accumulate(times, max))
+    begin = min(begin, len(written) - 1)
+    first = (begin + 1) * BLOCK_EVENTS
+    assert [block.time_us for block in log.read(first, 1 << 60)] == latest[begin:]
+    other = again(server, log)
+    assert other.last_time_us == latest[-1]
+    assert other.position_at(moment) == min(
+        ((number + 1) * BLOCK_EVENTS for number, at in enumerate(latest) if at >= moment), default=other.last + 1
+    )
+    follower, followed = other.follow(first), []
+    while len(followed) < len(latest) - begin:
+        followed += follower.next_blocks(5)
+    assert [block.time_us for block in followed] == latest[begin:]
+    for part in (follower, other, log):
+        part.close()
+
+
+def test_a_stream_that_was_written_before_blocks_said_how_far_their_writers_had_read_is_read(server, log):
+    old = message_of(block(1, 2, 7))[:-8]
+    numbers = struct.unpack_from("<IqII", old)
+    whole = block(1, 2, 7)
+    record = record_of(Block(0, whole.time_us, whole.events, whole.flags))
+    before = struct.pack("<IqII", record.crc32, *numbers[1:]) + old[20:]
+    server.publish(log._address.stream, [before], subject=f"tamis.log.{log._address.stream}")
+    assert contents(all_of(log)) == contents([whole])
 
 
 def test_who_follows_begins_where_it_says_and_waits_no_longer_than_asked(log):

@@ -49,6 +49,15 @@ def rerouted_part(flags: int) -> int:
     return REROUTED if is_rerouted(flags) else 0
 
 
+def end_of(last: int, block_positions: int) -> int:
+    """Return up to where there are no more events, if the last one of a block is here.
+
+    >>> end_of(7, 1), end_of(4097, 4096)
+    (7, 8191)
+    """
+    return last + -(last + 1) % block_positions if last else 0
+
+
 @dataclass(frozen=True, slots=True)
 class Block:
     """Events that were taken together.

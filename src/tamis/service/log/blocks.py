@@ -23,6 +23,7 @@ from tamis.service.log.base import Block
 
 _NUMBERS = Struct("<QqI")
 _MESSAGE = Struct("<IqII")
+_PLACE = Struct("<Q")
 _IS_LITTLE = sys.byteorder == "little"
 
 
@@ -83,23 +84,32 @@ def checksum(first: int, time_us: int, count: int, ends: bytes, flags: bytes, ev
 
 
 def message_of(block: Block) -> bytes:
-    """Return a block as one byte string, without its position: that is given by whoever keeps it."""
-    _, time_us, count, stored_sum, ends, flags, events = record_of(Block(0, block.time_us, block.events, block.flags))
-    return b"".join((_MESSAGE.pack(stored_sum, time_us, count, len(events)), ends, flags, events))
+    """Return a block as one byte string. Whoever keeps it gives it a position; its own is where its writer expected it.
+
+    The writer had read everything before that.
+    """
+    first, time_us, count, stored_sum, ends, flags, events = record_of(block)
+    return b"".join((_MESSAGE.pack(stored_sum, time_us, count, len(events)), ends, flags, events, _PLACE.pack(first)))
 
 
-def block_in(message: bytes, first: int) -> Block | None:
-    r"""Return the block in a byte string that `message_of` made, at its position; none if it is no such one.
+def block_in(message: bytes) -> Block | None:
+    r"""Return the block in a byte string that `message_of` made; none if it is no such one.
 
-    >>> block_in(message_of(Block(1, 7, (b"ab", b"c"), bytes(2))), first=40960)
+    >>> block_in(message_of(Block(40960, 7, (b"ab", b"c"), bytes(2))))
     Block(first=40960, time_us=7, events=(b'ab', b'c'), flags=b'\x00\x00')
+
+    Those that were written before there was a place at their end have the position 0.
     """
     if len(message) < _MESSAGE.size:
         return None
     stored_sum, time_us, count, size = _MESSAGE.unpack_from(message)
     ends = _MESSAGE.size + 4 * count
-    if len(message) != ends + count + size:
+    behind = ends + count + size
+    if len(message) == behind + _PLACE.size:
+        (first,) = _PLACE.unpack_from(message, behind)
+    elif len(message) == behind:
+        first = 0
+    else:
         return None
-    parts = message[_MESSAGE.size : ends], message[ends : ends + count], message[ends + count :]
-    block = block_of(Record(0, time_us, count, stored_sum, *parts))
-    return None if block is None else Block(first, block.time_us, block.events, block.flags)
+    parts = message[_MESSAGE.size : ends], message[ends : ends + count], message[ends + count : behind]
+    return block_of(Record(first, time_us, count, stored_sum, *parts))

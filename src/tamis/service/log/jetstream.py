@@ -10,6 +10,11 @@ Every message has an id, so that one which is sent again after a broken connecti
 acknowledgement of the server means is for its operator to decide: `sync_interval: always`, or replicas on several
 machines. Old events go by `drop`, as with the other logs; a stream may have limits of its own, too.
 
+Each broker writes the time of its own clock into a block, or that of a later block which it had read; and how far it
+had read. What others wrote meanwhile may say a later time and come before. So the time of a block is the latest that it
+or any before it says, and to know that nobody has to look further back than its writer had read (`_timed`): time never
+goes back in a log, and is the same for everybody who reads it, wherever they begin.
+
 Blocks that are appended together are stored one by one. If a part of them is refused, the log fails for good, because
 nobody can take back what others may have read.
 """
@@ -107,7 +112,7 @@ class JetStreamLog:
 
     def follow(self, position: int) -> Follower:
         """Return what reads the stream from a position on, and waits for what will come."""
-        return Follower(self._address, -(-position // BLOCK_EVENTS), self._timeout_s, self._block)
+        return Follower(self._address, -(-position // BLOCK_EVENTS), self._timeout_s, _Clock(self).block)
 
     def read(self, first: int, last: int) -> Iterator[Block]:
         """Yield the blocks that have an event from `first` to `last`, whole, in order. Raise `DamagedLogError`."""
@@ -115,13 +120,14 @@ class JetStreamLog:
             return
         begin, end = max(1, first // BLOCK_EVENTS), last // BLOCK_EVENTS + 1
         expected = begin
+        clock = _Clock(self)
         with self._lent() as connection:
             for messages in connection.messages(begin, end):
                 for message in messages:
                     if message.sequence > expected:
                         self.refresh()  # others have dropped something: whoever reads this asks for `first` next
                     expected = message.sequence + 1
-                    block = self._block(message.sequence, message.body)
+                    block = clock.block(message.sequence, message.body)
                     if block.first <= last and block.last >= first:
                         yield block
         if expected < end:
@@ -132,10 +138,7 @@ class JetStreamLog:
         return ()
 
     def position_at(self, time_us: int) -> int:
-        """Return the position of the first event taken at or after a time; 1 more than the last if none was.
-
-        Brokers with clocks that differ make it inexact by so much.
-        """
+        """Return the position of the first event taken at or after a time; 1 more than the last if none was."""
         with self._lock, self._lent() as connection:
             state = connection.state()
             low, high = state.first, state.next
@@ -284,15 +287,34 @@ class JetStreamLog:
                 return None
             raise
         message = answer["message"]
-        return self._block(message["seq"], base64.b64decode(message.get("data", "")))
+        written = self.written(message["seq"], base64.b64decode(message.get("data", "")))
+        return self._timed(connection, message["seq"], written)
 
-    def _block(self, sequence: int, body: bytes) -> Block:
-        block = block_in(body, sequence * BLOCK_EVENTS)
+    def written(self, sequence: int, body: bytes) -> Block:
+        """Return what a message holds: a block as its writer expected it to be, at a position that it had come to."""
+        block = block_in(body)
         if block is None:
             first = sequence * BLOCK_EVENTS
             what = f"message {sequence} of the stream is not what was written"
             raise DamagedLogError(str(self._address), first, first + BLOCK_EVENTS - 1, what)
         return block
+
+    def timed(self, sequence: int, written: Block) -> Block:
+        """Return a block as everybody sees it: at its position, and not before those that came before it."""
+        if not written.first or written.first // BLOCK_EVENTS >= sequence:
+            return _placed(sequence, written, written.time_us)
+        with self._lent() as connection:
+            return self._timed(connection, sequence, written)
+
+    def _timed(self, connection: JetStreamClient, sequence: int, written: Block) -> Block:
+        time_us = written.time_us
+        unread = max(1, written.first // BLOCK_EVENTS) if written.first else sequence
+        if unread < sequence:  # its writer had not read these
+            for messages in connection.messages(unread, sequence):
+                for message in messages:
+                    before = block_in(message.body)  # what is damaged says no time
+                    time_us = time_us if before is None else max(time_us, before.time_us)
+        return _placed(sequence, written, time_us)
 
     @contextmanager
     def _lent(self) -> Iterator[JetStreamClient]:
@@ -311,6 +333,28 @@ class JetStreamLog:
                     connection.__exit__()
         except NatsError as error:
             raise LogError(str(error)) from None
+
+
+class _Clock:
+    """Gives each block of a reader that goes on from one to the next its time."""
+
+    def __init__(self, log: JetStreamLog) -> None:
+        self._log = log
+        self._time_us = -1
+
+    def block(self, sequence: int, body: bytes) -> Block:
+        """Return the block in the next message."""
+        written = self._log.written(sequence, body)
+        if self._time_us < 0:
+            block = self._log.timed(sequence, written)
+        else:
+            block = _placed(sequence, written, max(self._time_us, written.time_us))
+        self._time_us = block.time_us
+        return block
+
+
+def _placed(sequence: int, written: Block, time_us: int) -> Block:
+    return Block(sequence * BLOCK_EVENTS, time_us, written.events, written.flags)
 
 
 def _opened(connection: JetStreamClient, address: NatsAddress, replicas: int) -> tuple[str, str]:
