@@ -58,6 +58,7 @@ CAVEATS = {
     "bytes": "Bytes of our arrays, which are more compact than objects and lists of the time.",
     "messages": "Counted between simulated brokers, which have neither queues nor limits of bandwidth.",
     "streams": "Counted on generated streams: another seed or another distribution gives other figures.",
+    "processes": "Real brokers on one machine: what is counted is exact, times and memory depend on the machine.",
     "mixed": "Times are of compiled loops on this machine, bytes are of our arrays; both vary with machine and load.",
     "definition": "Follows from definitions, so only a mistake of ours could change it.",
 }

@@ -18,7 +18,7 @@ from tamis.relations import identical
 from tamis.routing import Broker
 from tamis.simulation import TrafficCounters
 from tamis.simulation.topologies import names
-from tamis_lab.experiments.base import SCALES
+from tamis_lab.experiments.base import SCALES, Judgement
 from tamis_lab.experiments.plots import drawn
 from tamis_lab.experiments.routing import (
     EXPERIMENTS,
@@ -26,6 +26,7 @@ from tamis_lab.experiments.routing import (
     measures,
     overlap,
     simulated,
+    true_system,
     way,
 )
 from tamis_lab.experiments.routing.covered_tables import Covered
@@ -34,7 +35,7 @@ from tamis_lab.experiments.routing.prunings import FINE, Pruning
 from tamis_lab.experiments.routing.sizes import SIZES, sizes_of
 from tamis_lab.experiments.routing.stocks import quotes
 from tamis_lab.experiments.routing.traffic import SEATS, auctions, conjunctive
-from tests.tamis_lab.experiments.scales import TINY, assert_agreed, assert_all_judged, assert_told, quiet
+from tests.tamis_lab.experiments.scales import TINY, assert_agreed, assert_all_judged, assert_told, claim_of, quiet
 from tests.tamis_lab.experiments.test_page import parsed
 
 pytestmark = pytest.mark.xdist_group("lab routing")  # so that one process runs the experiments, once
@@ -43,6 +44,7 @@ EXACT = {
     "way": ("flooding-everywhere", "merging-only-interested", "pruned-goes-farther", "same-subscribers"),
     "similarity": ("simple-knows-all", "simple-tells-all", "flooding", "nothing-lost", "same-deliveries"),
     "imperfection": ("fewer-entries", "more-messages"),
+    "adaptive": ("stops-where-nearly-all-match", "messages-hardly-rise", "filters-again", "does-not-quarrel"),
     "interest": (
         "saves-less-with-more-interest",
         "all-want-all",
@@ -70,7 +72,19 @@ EXACT = {
 
 @pytest.fixture(scope="module")
 def results():
-    return {experiment.key: experiment.run(TINY, 1, quiet) for experiment in EXPERIMENTS}
+    played = {each.key: each.run(TINY, 1, quiet) for each in EXPERIMENTS if each.key != true_system.EXPERIMENT.key}
+    return played | {true_system.EXPERIMENT.key: true_system.result_of(made_up(), 5, 10, 100)}  # it starts processes
+
+
+def made_up(**of_pruned: float) -> list[dict]:
+    """Rows as real brokers might have given them."""
+    rows = []
+    for system in true_system.SYSTEMS:
+        row = {"system": system.name, "entries": {"simple": 40, "covering": 20, "merging": 10}[system.strategy]}
+        row |= {"event messages": 40, "computed messages": 40, "ms": 2.0, "processor ms": 1.0, "memory, MB": 500.0}
+        row |= {"memory of links, MB": 10.0, "load": 0.1, "computed load": 0.1}
+        rows.append(row | (of_pruned if system.pruning else {}))
+    return rows
 
 
 def test_every_experiment_runs_draws_and_judges(results):
@@ -301,3 +315,46 @@ def test_only_one_module_says_how_many_books_are_signed():
     for path in Path(overlap.__file__).parents[1].rglob("*.py"):
         if path.name != "books.py":
             assert "Auction(" not in path.read_text("utf-8"), path
+
+
+# -- Real brokers
+
+
+def test_real_brokers_are_judged_by_what_they_sent_and_took():
+    claims = true_system.result_of(made_up(ms=1.0, **{"processor ms": 2.0, "load": 0.3}), 5, 10, 100).claims
+    verdicts = {claim.key: claim.verdict for claim in claims}
+    assert verdicts["as-computed"] is verdicts["pruned-elapsed"] is Judgement.AGREES
+    assert verdicts["pruned-processors"] is verdicts["load-hardly-rises"] is Judgement.TURNED
+    assert verdicts["pruned-memory"] is Judgement.SAME
+    rows = made_up()
+    rows[1]["event messages"] += 1  # covering lets one through that is not wanted
+    (computed, *_) = true_system.result_of(rows, 5, 10, 100).claims
+    assert computed.verdict is Judgement.DIRECTION and "41 of 40" in computed.ours
+
+
+def test_what_is_computed_for_a_line_of_processes_is_what_simulated_brokers_send():
+    traffic = auctions(SIZES["tiny"], seed=3)
+    network = simulated.built("line", 3, partial(Broker, strategy="covering"), 1)
+    for number, (home, wanted) in enumerate(zip(traffic.homes(3).tolist(), traffic.filters, strict=True)):
+        network.subscribe(simulated.client_of(f"b{home}"), number, wanted)
+    network.run()
+    counters = TrafficCounters()
+    network.observers.append(counters)
+    simulated.published(network, traffic.events, names(3))
+    assert counters.event_count == true_system.computed_messages(traffic, 3, 0.0)
+
+
+@pytest.mark.slow
+def test_real_brokers_send_what_was_computed():
+    result = true_system.run(TINY, 1, quiet)
+    assert claim_of(result.claims, "as-computed").verdict is Judgement.AGREES
+    assert len(result.rows) == len(true_system.SYSTEMS)
+    assert all(row["ms"] > 0 and row["processor ms"] > 0 and row["memory, MB"] > 50 for row in result.rows)
+
+
+def test_links_that_stop_filtering_save_decisions_and_lose_nothing(results):
+    *rows, changing = results["adaptive"].rows
+    assert all(row["decisions"] <= row["decisions without"] for row in rows)
+    assert all(row["event messages"] >= row["messages without"] for row in rows)
+    assert rows[-1]["first link filters"] is False and rows[0]["first link filters"] is True
+    assert changing["switches"] > 0 and changing["in vain at first"] > 0

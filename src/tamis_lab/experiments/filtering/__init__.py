@@ -23,6 +23,7 @@ from tamis_lab.experiments.filtering import (
     operators,
     overlap,
     persistence,
+    priorities,
     time_shares,
     turning_points,
 )
@@ -49,6 +50,7 @@ EXPERIMENTS: tuple[Experiment, ...] = tuple(
         normal_forms,
         composite,
         persistence,
+        priorities,
         time_shares,
     )
 )

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tamis_lab.experiments.routing import (
+    adaptive,
     advertised,
     brokers,
     conjunctive,
@@ -22,6 +23,7 @@ from tamis_lab.experiments.routing import (
     overlap,
     pruned_either_side,
     similarity,
+    true_system,
     way,
 )
 
@@ -35,6 +37,7 @@ EXPERIMENTS: tuple[Experiment, ...] = tuple(
         similarity,
         imperfection,
         interest,
+        adaptive,
         measures,
         conjunctive,
         growing,
@@ -44,6 +47,7 @@ EXPERIMENTS: tuple[Experiment, ...] = tuple(
         overlap,
         advertised,
         pruned_either_side,
+        true_system,
     )
 )
 
