@@ -9,6 +9,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from tamis import __version__
 from tamis.cli import (
+    advise,
     asking,
     backup,
     check,
@@ -115,6 +116,7 @@ app.command("backup", cls=Command, epilog=epilog(backup.EXAMPLES, *backup.NOTES)
 app.command("restore", cls=Command, epilog=epilog(backup.RESTORE_EXAMPLES, *backup.RESTORE_NOTES))(backup.restore)
 app.command("workload", cls=Command, epilog=epilog(workload.EXAMPLES, *workload.NOTES))(workload.workload)
 app.command("warm", cls=Command, epilog=epilog(warm.EXAMPLES, *warm.NOTES))(warm.warm)
+app.command("advise", cls=Command, epilog=epilog(advise.EXAMPLES, *advise.NOTES))(advise.advise)
 app.command("lab", cls=Command, epilog=epilog(lab.EXAMPLES, *lab.NOTES))(lab.lab)
 
 

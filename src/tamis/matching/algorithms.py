@@ -20,7 +20,18 @@ if TYPE_CHECKING:
     from tamis.matching.base import Algorithm
 
 OWN: dict[str, type[Algorithm]] = {algorithm.name: algorithm for algorithm in (BlockAlgorithm, Naive)}
-PUBLISHED = ("boolean", "counting", "cluster", "gryphon", "atree", "atree-zero", "atree-general", "atree-published")
+PUBLISHED = (
+    "boolean",
+    "counting",
+    "cluster",
+    "gryphon",
+    "atree",
+    "atree-zero",
+    "atree-general",
+    "atree-published",
+    "counting-sliced",
+    "cluster-several",
+)
 """The names of the plug-in's algorithms, so that one that is not installed can be told from one that does not exist."""
 
 
