@@ -5,6 +5,8 @@ r"""What do brokers do that are joined into a network? Real processes on loopbac
              links beside flooding, delay over hops
     trees    the same with 1,000 subscriptions and more: also what it takes to tell all filters, memory, and the time
              until a subscription is settled
+    hops     of such a tree only the delay over hops
+    settled  of such a tree only the time until a subscription is settled
     link_up  one link comes up, over which many filters are told: how long, and how late is the broker's loop meanwhile?
 
 Rows are chosen by name (`--rows S6 S11`), sizes of the trees by `--subscriptions`. A tree is
@@ -15,22 +17,27 @@ Rows are chosen by name (`--rows S6 S11`), sizes of the trees by `--subscription
          / \   / \
         n3 n4 n5 n6
 
-and in it `filters` is the row of what was told, `events` of events published at all brokers in turn, `N hops` of the
+and in it `filters` is the row of what was told, `first events` of the first that it sees then, by which brokers lay out
+what they were told (once in their lives), `events` of more that are published at all brokers in turn, `N hops` of the
 way from n3 to n3, n1, n0 and n5 at a steady rate, and `settled` of subscriptions at n3 until the whole tree knows.
 
 It runs unattended, and no tree takes long: what is not told within `--patience` seconds is not waited for. Then the
-rows are called *unfinished*, `filters` says how much of it was told and at what price, and `events` what the tree does
-in the meantime, in which nothing may be missing, but more crosses links than has to; delay and settling are left out.
-In pieces, each with results of its own, and each with its brokers' start in less than four minutes on two cores:
+rows are called *unfinished*, `filters` says how much of it was told, at what price and pace, and `events` what the tree
+does in the meantime, in which nothing may be missing, but more crosses links than has to; delay and settling are left
+out. One command for each figure that is asked for, each with results of its own:
 
     python -m benchmarks network --rows S6 --file network-S6
-    python -m benchmarks network --rows S11 --strategies flooding covering --file network-S11-covering
-    python -m benchmarks network --rows S11 --strategies flooding merging --file network-S11-merging
-    python -m benchmarks network --rows trees --subscriptions 1000 --strategies identity --file network-1000-identity
-    python -m benchmarks network --rows link_up --strategies merging --file network-link-merging
+    python -m benchmarks network --rows S11 --file network-S11
+    python -m benchmarks network --rows trees --subscriptions 1000 --file network-1000
+    python -m benchmarks network --rows trees --subscriptions 10000 --file network-10000
+    python -m benchmarks network --rows trees --subscriptions 100000 --patience 600 --file network-100000
+    python -m benchmarks network --rows hops --subscriptions 1000 --file network-hops
+    python -m benchmarks network --rows settled --subscriptions 1000 --file network-settled
+    python -m benchmarks network --rows link_up --file network-link
 
-so that is S6 once, S11 for each strategy beside flooding, `trees` for each strategy at 1,000, 10,000 and 100,000, and
-`link_up` for each strategy. `of_flooding` needs flooding in the same run, as the first. How long the longest step of a
+Each takes all strategies, one after the other; `--strategies flooding merging` takes some, so that no piece, with its
+brokers' start, takes longer than four minutes on two cores. `of_flooding` needs flooding in the same run, as the first.
+How long the longest step of a
 broker takes that works out what a neighbour must know is measured without sockets (`routing_slices`).
 
 Bytes, and how late the loop is, come from the brokers' `/metrics`, events and filters from `/links`. `cpu_us` is the
@@ -72,12 +79,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-ROWS = ("S6", "S11", "trees", "link_up")
-STRATEGIES = ("flooding", "simple", "identity", "covering", "merging")
-"""All that cross no link in vain, behind the one that always does."""
+OF_TREES = ("trees", "hops", "settled")
+ROWS = ("S6", "S11", *OF_TREES, "link_up")
+PERFECT = ("simple", "identity", "covering", "merging")
+"""All that cross no link in vain."""
+STRATEGIES = ("flooding", *PERFECT, "imperfect merging")
+"""All of them, the one first that the others are compared with."""
 HOPS = (0, 1, 2, 4)
 _ROOM = "[limits]\nsubscriptions = 10000000\nsubscribers = 1000000\nconnections_each = 10000\n"  # one owner has all
 _FRAME = 16
+_FIRST_EACH = 512
+"""So many events of each publisher come first: a broker lays out what it was told by the first that it sees."""
 _SELECTIVE = 0.01
 _SETTLE = "300s"
 PATIENCE_S = 120.0
@@ -102,7 +114,7 @@ def network(
     progress: Callable[[str], None] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """What do brokers do that are joined into a network?"""
-    if strangers := set(strategies) - {*STRATEGIES, "imperfect merging"}:
+    if strangers := set(strategies) - set(STRATEGIES):
         raise ValueError(f"there are no strategies {', '.join(sorted(strangers))}; there are: {', '.join(STRATEGIES)}")
     unknown = set(rows) - set(ROWS)
     if unknown:
@@ -113,9 +125,9 @@ def network(
     load = _Load(broker_count, subscriber_count, event_count, steady_per_s, steady_s, settled_count, seed, patience_s)
     if "S11" in rows:
         yield from _by_strategy("S11", load.selective(), strategies, load, say)
-    if "trees" in rows:
-        for count in subscription_counts:
-            yield from _by_strategy("trees", load.dealt(count), strategies, load, say)
+    for what in OF_TREES:
+        for count in subscription_counts if what in rows else ():
+            yield from _by_strategy(what, load.dealt(count), strategies, load, say)
     if "link_up" in rows:
         for strategy in strategies:
             say(f"link_up, {strategy}")
@@ -220,7 +232,7 @@ class _Load:
         self.steady_per_s, self.steady_count = steady_per_s, max(1, int(steady_per_s * steady_s))
         self.settled_count = settled_count
         self.records = auction_records(event_count, seed + 7)
-        self.publishers = np.arange(event_count, dtype=np.int64) % broker_count
+        self.first_records = auction_records(min(event_count, _FIRST_EACH * broker_count), seed + 8)
 
     def dealt(self, count: int) -> list[list[str]]:
         """Return so many subscriptions, dealt out to the brokers."""
@@ -346,7 +358,7 @@ def _by_strategy(
     what: str, dealt: Sequence[list[str]], strategies: Sequence[str], load: _Load, say: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
     """Measure the same tree with each strategy; compare with flooding, if that is among them and comes first."""
-    flooding_kb = 0.0
+    flooding_kb: dict[str, float] = {}
     count = sum(map(len, dealt))
     for strategy in strategies:
         name = f"{what}, {count:,} subscriptions, {strategy}"
@@ -355,9 +367,11 @@ def _by_strategy(
             tree = Tree(dealt, load.subscriber_count, strategy, stack, load.patience_s)
             try:
                 for row in _of_tree(what, tree, strategy, load, lambda text, name=name: say(f"{name}: {text}")):
-                    if row["what"].startswith(f"{what} events"):
-                        flooding_kb = row["link_kb"] if strategy == "flooding" else flooding_kb
-                        row["of_flooding"] = row["link_kb"] / flooding_kb if flooding_kb else None
+                    if " events" in row["what"]:
+                        which = row["what"].removesuffix(", unfinished")
+                        if strategy == "flooding":
+                            flooding_kb[which] = row["link_kb"]
+                        row["of_flooding"] = row["link_kb"] / flooding_kb[which] if which in flooding_kb else None
                     yield {**row, "strategy": strategy, "subscriptions": count}
             except RestlessTreeError as error:  # events are stuck; the others are measured nevertheless
                 yield _row(f"{what} given up", strategy=strategy, subscriptions=count, note=str(error), wrong=1)
@@ -376,43 +390,54 @@ def _of_tree(what: str, tree: Tree, strategy: str, load: _Load, say: Callable[[s
     arrived = sum(link["wants"] for link in links)
     told = sum(link["told"] for link in links)
     unfinished = "" if is_at_rest else ", unfinished"
+    note = f"{arrived:,} told in {took_s:.1f} s, {cpu:.1f} s of processors"
+    if not is_at_rest:
+        most = count * (len(tree.brokers) - 1)
+        note += (
+            f"; cpu_us is of one that was told, of {most:,} at most: stopped after {tree.patience_s:.0f} s (--patience)"
+        )
     yield _row(
         f"{what} filters{unfinished}", link_kb=tree.traffic()[1] / 1e3, mb=_megabytes(tree),
-        cpu_us=cpu / max(1, count if is_at_rest else arrived) * 1e6,
-        note=f"{arrived:,} told in {took_s:.1f} s, {cpu:.1f} s of processors"
-        + ("" if is_at_rest else "; cpu_us is of one that was told"),
+        cpu_us=cpu / max(1, count if is_at_rest else arrived) * 1e6, note=note,
         wrong=abs(arrived - told) if is_at_rest else 0,
     )  # fmt: skip
-    say("events")
-    yield asyncio.run(_events(f"{what} events{unfinished}", tree, strategy, load, is_at_rest=is_at_rest))
+    if what in ("S11", "trees"):
+        for which, records in (("first events", load.first_records), ("events", load.records)):
+            say(which)
+            yield asyncio.run(_events(f"{what} {which}{unfinished}", tree, strategy, records, is_at_rest=is_at_rest))
     if not is_at_rest:
         return
-    say("hops")
-    yield from asyncio.run(_hops(what, tree, load))
-    if what == "trees" and load.settled_count:
+    if what != "settled":
+        say("hops")
+        yield from asyncio.run(_hops(what, tree, load))
+    if what in ("trees", "settled") and load.settled_count:
         say("subscriptions are settled")
-        yield asyncio.run(_settled(f"{what} settled", tree, load))
+        yield asyncio.run(_settled("settled" if what == "settled" else f"{what} settled", tree, load))
 
 
 def _megabytes(tree: Tree) -> float:
     return sum(broker.resident_bytes() for broker in tree.brokers) / 1e6
 
 
-async def _events(what: str, tree: Tree, strategy: str, load: _Load, *, is_at_rest: bool = True) -> dict[str, Any]:
+async def _events(
+    what: str, tree: Tree, strategy: str, records: list[dict[str, Any]], *, is_at_rest: bool = True
+) -> dict[str, Any]:
     """Publish at all brokers in turn, while all subscribers are connected.
 
-    At rest events cross just the links that they have to; before, no fewer.
+    At rest events cross just the links that they have to; before, and with imperfect merging, no fewer.
     """
-    events = [cloud_event(record, f"{what}{number}") for number, record in enumerate(load.records)]
-    wanted, expected = tree.wanted(load.records)
-    needed = crossings(wanted, load.publishers, is_flooded=strategy == "flooding")
+    events = [cloud_event(record, f"{what}{number}") for number, record in enumerate(records)]
+    publishers = np.arange(len(records), dtype=np.int64) % len(tree.brokers)
+    wanted, expected = tree.wanted(records)
+    needed = crossings(wanted, publishers, is_flooded=strategy == "flooding")
+    is_exact = is_at_rest and strategy != "imperfect merging"
     async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
         consumers = await _Consumers.connected(http, tree)
         (events_before, bytes_before), cpu_before = tree.traffic(), tree.cpu_s()
         begun = time.perf_counter()
         await asyncio.gather(
             *(
-                _published(http, broker.url, [events[at] for at in np.flatnonzero(load.publishers == number)])
+                _published(http, broker.url, [events[at] for at in np.flatnonzero(publishers == number)])
                 for number, broker in enumerate(tree.brokers)
             )
         )
@@ -430,7 +455,7 @@ async def _events(what: str, tree: Tree, strategy: str, load: _Load, *, is_at_re
         what, events=len(events), link_events=link_events, link_kb=link_bytes / 1e3, cpu_us=cpu / len(events) * 1e6,
         mb=_megabytes(tree), deliveries=delivered,
         note=f"{link_events / len(events):.2f} links each, {share:.1f} % wanted at a broker, {took_s:.1f} s",
-        wrong=abs(delivered - expected) + (abs(surplus) if is_at_rest else max(0, -surplus)),
+        wrong=abs(delivered - expected) + (abs(surplus) if is_exact else max(0, -surplus)),
     )  # fmt: skip
 
 
@@ -583,12 +608,13 @@ def _link_up(strategy: str, count: int, seed: int, patience_s: float) -> Iterato
         (wanted, *_), _ = tree.wanted(records)
         crossed = asyncio.run(_crossed(tree, records))
         expected = len(records) if strategy == "flooding" else int(wanted.sum())
+        wrong = max(0, expected - crossed) if strategy == "imperfect merging" else abs(crossed - expected)
     yield _row(
         "link_up", strategy=strategy, subscriptions=count, events=len(records), link_events=crossed, link_kb=kilobytes,
         cpu_us=cpu / max(1, count) * 1e6, p50_ms=p50, p99_ms=p99,
         note=f"{told:,} told in {took_s:.1f} s, {cpu:.1f} of a processor; the first event crossed after {first_ms:.0f} "
         f"ms; p50 and p99: how late the loop is, {samples} samples",
-        wrong=abs(crossed - expected),
+        wrong=wrong,
     )  # fmt: skip
 
 

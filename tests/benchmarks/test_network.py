@@ -105,9 +105,9 @@ def test_a_tree_of_brokers_is_measured_and_nothing_is_wrong(forged):
     seen = []
     measured = _checked(network(("trees",), strategies=("covering",), progress=seen.append, **TOY))
     names = [row["what"].removeprefix("trees ") for row in measured]
-    assert names == ["filters", "events", "0 hops", "1 hops", "2 hops", "settled"]
-    assert measured[1]["deliveries"] > 0
-    assert 0 < measured[1]["link_events"] < TOY["event_count"]
+    assert names == ["filters", "first events", "events", "0 hops", "1 hops", "2 hops", "settled"]
+    assert measured[2]["deliveries"] > 0
+    assert 0 < measured[2]["link_events"] < TOY["event_count"]
     assert any("events" in text for text in seen)
 
 
@@ -123,6 +123,7 @@ def test_every_row_of_the_network_runs_with_every_strategy(forged, row):
     if row != "S6":
         assert {each["strategy"] for each in measured} == set(STRATEGIES)
     if row in ("S11", "trees"):
+        assert {each["what"] for each in measured} >= {f"{row} first events", f"{row} events"}
         shares = {each["strategy"]: each["of_flooding"] for each in measured if each["what"].endswith("events")}
         assert shares.pop("flooding") == 1.0
         assert max(shares.values()) < 1.0
@@ -141,7 +142,9 @@ def test_of_a_tree_that_does_not_come_to_rest_it_is_measured_what_it_does_meanwh
     strategies = ("simple", "covering")
     measured = _checked(network(("trees",), strategies=strategies, **TOY))
     assert [(row["what"], row["strategy"]) for row in measured] == [
-        (f"trees {what}, unfinished", strategy) for strategy in strategies for what in ("filters", "events")
+        (f"trees {what}, unfinished", strategy)
+        for strategy in strategies
+        for what in ("filters", "first events", "events")
     ]
     assert all(row["deliveries"] for row in measured if "events" in row["what"])
 

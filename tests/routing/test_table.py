@@ -174,3 +174,21 @@ def test_brokers_that_prune_what_they_keep_lose_nothing(strategy):
             ),
         )
         assert run.problems == [], f"replay with {run.scenario}"
+
+
+@given(st.lists(st.tuples(st.sampled_from("pqr"), st.integers(0, 4)), max_size=12), st.integers(0, 12))
+def test_whether_a_filter_mentions_an_attribute_is_known_whenever_it_is_asked_first(happenings, asked_first):
+    table = RoutingTable(None, "naive")
+    for peer in "pqr":
+        table.connect(peer) if peer in NEIGHBOURS else table.attach(peer)
+    held = set()
+    for number, (peer, index) in enumerate(happenings):
+        if number == asked_first:
+            assert table.mentions("y") == any("y" in str(FILTERS[each]) for _, each in held)
+        if (peer, index) in held:
+            table.remove(peer, index)
+        else:
+            table.add(peer, index, FILTERS[index])
+        held ^= {(peer, index)}
+    for name in ("y", "z", "unwanted"):
+        assert table.mentions(name) == any(name in str(FILTERS[each]) for _, each in held)

@@ -26,10 +26,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tamis.errors import TamisError
-from tamis.language.expressions import Expression
+from tamis.language.expressions import Attribute, Expression
 from tamis.matching import Matcher
 from tamis.pruning.goals import Goal
-from tamis.relations.domains import paths_of
 from tamis.routing.handles import EntryHandles
 from tamis.routing.holders import Holders
 from tamis.routing.wanted import ClientMatches, GroupMatches, NeighbourMatches, by_event_and_client, joined
@@ -114,8 +113,6 @@ class RoutingTable:
         self._ranked_at = 0.0
         self._watched_names: dict[str, set[int]] = {}
         """Attributes that somebody asks about, with the filters that mention them, by number."""
-        self._unread: list[int] = []
-        """Filters that came since then."""
         self.counters = Counters(schema, half_life=HALF_LIFE)
         """How often predicates are true, as far as the matcher has told."""
         self.match_count = 0
@@ -351,7 +348,7 @@ class RoutingTable:
             number = numbers[expression] = self._new_number()
             self._matched[number] = expression
             if self._watched_names:
-                self._unread.append(number)
+                self._read(number, expression)
             if destination is not None and self._proxies is not None and self._proxies.add(number, expression):
                 self._reached[number] = destination
             else:
@@ -369,20 +366,24 @@ class RoutingTable:
             self._free_numbers.append(number)
 
     def mentions(self, attribute: str) -> bool:
-        """Does any filter that is matched mention an attribute? Each filter is read once, when this is asked."""
+        """Does any filter that is matched mention an attribute?
+
+        Each filter is read once: when this is asked first, and then when it comes. So no event has to wait for it.
+        """
         if attribute not in self._watched_names:
             self._watched_names[attribute] = set()
-            self._unread = list(self._matched)
-        for number in self._unread:
-            expression = self._matched.get(number)
-            names = () if expression is None else {path[0] for path in paths_of(expression)}
-            for name, numbers in self._watched_names.items():
-                if name in names:
-                    numbers.add(number)
-                else:
-                    numbers.discard(number)  # it was another filter's
-        self._unread = []
+            for number, expression in self._matched.items():
+                self._read(number, expression)
         return any(number in self._matched for number in self._watched_names[attribute])
+
+    def _read(self, number: int, expression: Expression) -> None:
+        """Take note of which attributes that somebody asks about a filter mentions."""
+        names = _names_in(expression)
+        for name, numbers in self._watched_names.items():
+            if name in names:
+                numbers.add(number)
+            else:
+                numbers.discard(number)  # it was another filter's
 
     def _release(self, peer: str, key: Key, number: int) -> bool:
         """Take an entry from those that a filter is matched for; return whether the matcher is to remove it."""
@@ -679,3 +680,16 @@ class _Wanted(Mapping[Any, Expression]):
 def text_bytes(expression: Expression) -> int:
     """Return what a filter takes as text."""
     return len(str(expression).encode("utf-8", "surrogatepass"))
+
+
+def _names_in(expression: Expression) -> set[str]:
+    """Return the first names of all attributes that a filter mentions."""
+    names: set[str] = set()
+    below = [expression]
+    while below:
+        node = below.pop()
+        if isinstance(node, Attribute):
+            names.add(node.path[0])
+        elif children := node.children:
+            below += children
+    return names

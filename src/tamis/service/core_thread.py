@@ -351,7 +351,9 @@ class Core:
             if self._node.has_work and (not self.inbox.publication_count or self._catch_up_credit_s > 0):
                 begun = time.perf_counter()
                 self._carry(self._node.work(time.time()), said)
-                self._catch_up_credit_s -= time.perf_counter() - begun
+                took_s = time.perf_counter() - begun
+                self._catch_up_credit_s -= took_s
+                self._node.neighbours.pace(took_s)
             self._say(said)
         self._finish()
 

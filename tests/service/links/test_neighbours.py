@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tamis.service.links.neighbours import MOST_WORK_UNITS, WORK_S
 from tamis.service.links.requests import LinkChange, LinkForget, LinksDescribe, LinksDescribed
 from tamis.service.links.terms import AdaptationTerms, LinkTerms, PruningTerms
 from tamis.service.log.base import PLAIN
@@ -359,3 +360,19 @@ def test_a_link_stops_filtering_where_nearly_everything_goes_there_and_begins_ag
     tree.rest()
     assert facts(tree, "b", "a").sent == 20
     assert len(ann.events) == 10
+
+
+def test_a_slice_of_work_is_as_long_as_nothing_else_may_wait():
+    tree = Tree([("a", "b")])
+    neighbours = tree.sites["a"].node.neighbours
+    first = neighbours.work_units
+    neighbours.pace(0.001)
+    assert neighbours.work_units == first + 1
+    for _ in range(10):
+        neighbours.pace(0.02)
+    assert neighbours.work_units == 1
+    for _ in range(100):
+        neighbours.pace(0.0)
+    assert neighbours.work_units == MOST_WORK_UNITS
+    neighbours.pace(WORK_S)
+    assert neighbours.work_units == MOST_WORK_UNITS

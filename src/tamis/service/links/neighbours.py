@@ -78,7 +78,10 @@ if TYPE_CHECKING:
 CREDIT, CREDIT_BYTES = 8_192, 4_000_000
 """What a neighbour may have without saying that it is on its disk."""
 WORK_UNITS = 5
-"""Filters that are compared at a time with what a neighbour was told: some milliseconds."""
+"""So many filters are compared at a time, at first, with what a neighbour was told: some milliseconds."""
+MOST_WORK_UNITS = 20
+WORK_S = 0.005
+"""About so long one slice of work is to take, in which nothing else is done."""
 _NEVER = float("inf")
 _NOBODY = Principal("")
 
@@ -175,6 +178,7 @@ class Neighbours:
         self._by_connection: dict[int, Neighbour] = {}
         self._settling = Settlement()
         self._waits: list[_Wait] = []
+        self.work_units = WORK_UNITS
 
     def __len__(self) -> int:
         return len(self._by_name)
@@ -514,9 +518,16 @@ class Neighbours:
 
     def work(self, now: float) -> list[Output]:
         """Work out a little of what neighbours must be told; return what can be said of it."""
-        self.tell(self._broker.work(WORK_UNITS, now))
+        self.tell(self._broker.work(self.work_units, now))
         self._conclude()
         return self._answered(now) + self.flushed(now)
+
+    def pace(self, took_s: float) -> None:
+        """Take note of how long a slice of work took: what merging compares takes several times what identity does."""
+        if took_s > WORK_S:
+            self.work_units = max(1, self.work_units // 2)
+        elif took_s < WORK_S / 2:
+            self.work_units = min(MOST_WORK_UNITS, self.work_units + 1)
 
     # -- Settlement
 
