@@ -18,6 +18,7 @@ from tamis.service.messages import (
     CaughtUp,
     Close,
     Configure,
+    Delivery,
     Describe,
     Ended,
     Forget,
@@ -307,7 +308,7 @@ def test_what_was_delivered_often_enough_becomes_a_dead_letter_also_when_consume
     (letter,) = drive.state.rows.dead.values()
     assert letter.attempts == 2
     drive.hear(Attach(1, "ann"), 5)
-    drive.hear(Revive(1, "ann", ((letter.position, letter.keys, letter.body),)))
+    drive.hear(Revive(1, "ann", (Delivery(letter.position, letter.keys, letter.body),)))
     assert events(drive, 5) == [1]
     drive.hear(Acknowledge(1, "ann", done=(letter.position,)), 5)
     assert drive.state.rows.dead == {}

@@ -193,6 +193,7 @@ def test_a_state_from_before_there_were_links_is_taken_over(tmp_path):
     state._connection.execute("DROP TABLE webhooks")
     state._connection.execute("DROP TABLE links")
     state._connection.execute("ALTER TABLE subscribers DROP COLUMN backoff_s")
+    state._connection.execute("ALTER TABLE dead DROP COLUMN told")
     state._connection.execute("UPDATE meta SET value = '1' WHERE name = 'format'")
     state.close()
     state = State(path, "k3f9")

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 import sqlite3
+from urllib.parse import unquote
 
 import pytest
 from hypothesis import given
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from tamis.service.messages import Delivery
 from tamis.service.positions import Position
 from tamis.service.state import State
+from tamis.service.tellings import Told
 from tamis.service.webhooks import sending
 from tamis.service.webhooks.forms import batches, written
 
@@ -29,8 +31,8 @@ def short_pauses(monkeypatch):
     monkeypatch.setattr(sending, "RETRY_S", 0.05)
 
 
-def delivery(event, position=1):
-    return Delivery(Position.of(position), ("cheap",), json.dumps(event).encode())
+def delivery(event, position=1, told=()):
+    return Delivery(Position.of(position), ("cheap",), json.dumps(event).encode(), told=told)
 
 
 def event(**members):
@@ -196,6 +198,7 @@ def test_a_webhook_of_the_format_before_posts_as_it_did(tmp_path):
     with sqlite3.connect(path) as connection:
         connection.execute("DROP TABLE webhooks")
         connection.execute("DROP TABLE resumes")  # which came later
+        connection.execute("ALTER TABLE dead DROP COLUMN told")
         connection.execute(
             "CREATE TABLE webhooks (subscriber TEXT PRIMARY KEY, url TEXT NOT NULL, secrets BLOB NOT NULL, made_by TEXT "
             "NOT NULL, roles BLOB NOT NULL, is_admin INTEGER NOT NULL) WITHOUT ROWID"
@@ -206,3 +209,77 @@ def test_a_webhook_of_the_format_before_posts_as_it_did(tmp_path):
     (kept,) = state.load().webhooks
     assert (kept.mode, kept.most) == ("structured", 1)
     state.close()
+
+
+TOLD = (
+    Told("high", "change", 1_500_000, (2,), change=True),
+    Told("pair", "sequence", 1_500_000, (1, 2), (b'{"id":"6"}', b'{"id":"7"}')),
+)
+WIRE = [
+    {"key": "high", "kind": "change", "at": "1970-01-01T00:00:01.500000Z", "change": True},
+    {
+        "key": "pair", "kind": "sequence", "at": "1970-01-01T00:00:01.500000Z", "run": ["k3f9-1", "k3f9-2"],
+        "events": [{"id": "6"}, {"id": "7"}],
+    },
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["structured", "batch", "binary"])
+def test_what_is_told_is_an_attribute_of_the_event_that_is_posted(mode):
+    headers, body = written(mode, [delivery(event(data={"price": 1.0}), 2, TOLD)], "k3f9")
+    if mode == "binary":
+        told = json.loads(unquote(headers["ce-tamistold"]))
+        assert told == [WIRE[0], {name: value for name, value in WIRE[1].items() if name != "events"}]
+        assert body == b'{"price":1.0}'
+        return
+    posted = json.loads(body)
+    posted = posted[0] if mode == "batch" else posted
+    assert json.loads(posted.pop("tamistold")) == WIRE
+    assert posted == event(data={"price": 1.0})
+
+
+@pytest.mark.parametrize("told", [(), TOLD])
+@pytest.mark.parametrize("mode", ["structured", "batch", "binary"])
+def test_a_publisher_cannot_pretend_that_something_was_told(mode, told):
+    forged = event(tamistold="[]", data={"tamistold": 1})
+    headers, body = written(mode, [delivery(forged, 2, told)], "k3f9")
+    if mode == "binary":
+        assert ("ce-tamistold" in headers) == bool(told)
+        assert body == b'{"tamistold":1}'
+        return
+    posted = json.loads(body)
+    posted = posted[0] if mode == "batch" else posted
+    assert posted["data"] == {"tamistold": 1}
+    assert json.loads(posted.get("tamistold", "null")) == (WIRE if told else None)
+
+
+@eventually
+async def test_a_webhook_is_told_why_also_by_a_dead_letter_that_is_delivered_again(tmp_path):
+    async with receiving() as receiver, running(tmp_path, webhooks=HERE) as broker:
+        await hooked(broker, receiver, attempts=1)
+        await broker.ask("DELETE", "/subscribers/ann/subscriptions/cheap")
+        await broker.ask("PUT", "/subscribers/ann/subscriptions/high", status=201, data="CHANGE OF price > 20")
+        pair = "SEQUENCE price > 20 THEN price < 10 WITHIN 1 HOUR"
+        await broker.ask("PUT", "/subscribers/ann/subscriptions/pair", status=201, data=pair)
+        receiver.answers = [204, 500]
+        await broker.publish({"price": 30})
+        await broker.publish({"price": 5})
+        await receiver.count(2)
+        (first, second) = [json.loads(body) for _, body in receiver.posts]
+        (told,) = json.loads(first["tamistold"])
+        assert (told["key"], told["kind"], told["change"]) == ("high", "change", True)
+        told = json.loads(second["tamistold"])
+        assert [(each["key"], each.get("change")) for each in told] == [("high", False), ("pair", None)]
+        assert [each["data"]["price"] for each in told[1]["events"]] == [30, 5]
+        letters = []
+        while not letters:
+            _, page = await broker.ask("GET", "/subscribers/ann/dead")
+            letters = page["dead"]
+        assert letters[0]["told"] == told
+    async with receiving() as receiver, running(tmp_path, webhooks=HERE) as broker:
+        await broker.ask("PUT", "/subscribers/ann/webhook", {"url": receiver.url})
+        _, page = await broker.ask("GET", "/subscribers/ann/dead")
+        assert page["dead"] == letters
+        await broker.ask("POST", "/subscribers/ann/dead/again", {}, status=200)
+        await receiver.count(1)
+        assert json.loads(json.loads(receiver.posts[0][1])["tamistold"]) == told

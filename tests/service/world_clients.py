@@ -17,6 +17,7 @@ from tamis.service.messages import (
     CaughtUp,
     Configure,
     Deliveries,
+    Delivery,
     Ended,
     Forget,
     Incoming,
@@ -248,7 +249,7 @@ class Owner(Client):
             self.pending = Configure(request, self.name, settings)
         elif kind < 0.95:
             dead = [each for (name, _), each in self.home.state.rows.dead.items() if name == self.name]
-            letters = tuple((each.position, each.keys, each.body) for each in dead[:3])
+            letters = tuple(Delivery(each.position, each.keys, each.body) for each in dead[:3])
             if not letters:
                 return
             self.pending = Revive(request, self.name, letters)

@@ -12,6 +12,7 @@ import msgspec
 
 from tamis.service.links.terms import LinkTerms
 from tamis.service.positions import Position
+from tamis.service.tellings import Told
 
 
 class SubscriberKept(msgspec.Struct, frozen=True):
@@ -119,6 +120,8 @@ class Buried(msgspec.Struct, frozen=True):
     reason: str
     attempts: int
     at_us: int
+    told: tuple[Told, ...] = ()
+    """What subscriptions that remember earlier events had to tell."""
 
 
 class Exhumed(msgspec.Struct, frozen=True):

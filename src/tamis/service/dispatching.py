@@ -268,7 +268,10 @@ class Dispatcher:
         subscriber.dead_count += not is_revived
         delivery = sent.delivery
         return [
-            Buried(subscriber.name, position, delivery.keys, delivery.body, reason, sent.attempts, int(now * 1e6))
+            Buried(
+                subscriber.name, position, delivery.keys, delivery.body, reason, sent.attempts, int(now * 1e6),
+                delivery.told,
+            )
         ]  # fmt: skip
 
     def revive(self, subscriber: Subscriber, request: Revive) -> None:
@@ -277,9 +280,9 @@ class Dispatcher:
             raise ConflictError(
                 f"nobody consumes {subscriber.name!r}", "a consumer that is connected, who gets them at once"
             )
-        for position, keys, body in request.letters:
-            if not subscriber.deliveries.is_revived(position):
-                subscriber.deliveries.revive(Delivery(position, keys, body))
+        for letter in request.letters:
+            if not subscriber.deliveries.is_revived(letter.position):
+                subscriber.deliveries.revive(letter)
 
     # -- Time
 

@@ -18,6 +18,7 @@ from tamis.service.changes import Change, WebhookKept
 from tamis.service.errors import ServiceError
 from tamis.service.log.base import Block, Gap
 from tamis.service.positions import Position
+from tamis.service.tellings import Told
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -216,8 +217,8 @@ class Revive(Message, frozen=True):
 
     request: int
     subscriber: str
-    letters: tuple[tuple[Position, tuple[str, ...], bytes], ...]
-    """Their positions, the keys of the subscriptions that wanted them, and the events."""
+    letters: tuple[Delivery, ...]
+    """As they were delivered: the keys of the subscriptions that wanted them, the events, and what was told."""
 
 
 class Match(Message, frozen=True):
@@ -351,25 +352,6 @@ class Attached(Message, frozen=True):
     at: int
     """The position of the newest event."""
     floor: Position
-
-
-class Told(Message, frozen=True):
-    """What a subscription that remembers earlier events has to tell."""
-
-    key: str
-    """Of the subscription."""
-    kind: str
-    """`ranked`, `sequence` or `change`."""
-    at_us: int
-    """When there was something to tell: an event came, or the time for it had passed."""
-    events: tuple[int, ...]
-    """The positions of the events: one for each step of a sequence, else a single one."""
-    bodies: tuple[bytes, ...] = ()
-    """The events of a sequence, as JSON."""
-    change: bool | None = None
-    """Of a change: whether the condition became true, or ceased to be."""
-    rank: int | None = None
-    """Of a ranked subscription: the place of the event among the best, if others have not driven it out at once."""
 
 
 class Delivery(Message, frozen=True):

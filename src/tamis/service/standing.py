@@ -27,7 +27,7 @@ import msgspec
 
 from tamis.language.expressions import Expression
 from tamis.service.log.base import MARK_MOST, MARK_SHIFT, REROUTED, VOID, end_of
-from tamis.service.messages import Told
+from tamis.service.tellings import Told
 from tamis.standing import Change, Sequence, Standing
 from tamis.topk import Ranked
 from tamis.topk.windows import CountWindow

@@ -48,13 +48,15 @@ from tamis.service.errors import LogError, StorageFullError
 from tamis.service.links.terms import LINK_SUBSCRIBER, LinkTerms
 from tamis.service.log.segments import is_full
 from tamis.service.positions import Position
+from tamis.service.tellings import Told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tamis.service.changes import Change
 
-FORMAT = 5
+FORMAT = 6
+_TOLD = msgspec.msgpack.Decoder(tuple[Told, ...])
 _LINKS = """
 CREATE TABLE links (name TEXT PRIMARY KEY, number INTEGER NOT NULL, url TEXT NOT NULL, terms BLOB NOT NULL)
     WITHOUT ROWID"""
@@ -70,6 +72,7 @@ CREATE TABLE IF NOT EXISTS leases (subscriber TEXT, key TEXT, ends_us INTEGER NO
 """Made where it is missing: a state without leases is one in which nothing ends."""
 _RESUMES = """
 CREATE TABLE resumes (subscriber TEXT PRIMARY KEY, at INTEGER NOT NULL, states BLOB NOT NULL) WITHOUT ROWID"""
+_DEAD_TOLD = "ALTER TABLE dead ADD COLUMN told BLOB NOT NULL DEFAULT x''"
 _TABLES = (
     """
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -92,12 +95,15 @@ CREATE TABLE dead (subscriber TEXT, head INTEGER, event INTEGER, keys BLOB NOT N
     + _WEBHOOK_MODES
     + ";"
     + _RESUMES
+    + ";"
+    + _DEAD_TOLD
 )
 MIGRATIONS: dict[int, str] = {
     1: f"{_LINKS};ALTER TABLE subscribers ADD COLUMN backoff_s REAL NOT NULL DEFAULT 0",
     2: _WEBHOOKS,
     3: _WEBHOOK_MODES,
     4: _RESUMES,
+    5: _DEAD_TOLD,
 }
 """By the format before: the statements that make the next one of it."""
 
@@ -228,14 +234,17 @@ class State:
         """Return the dead letters of a subscriber, in the order of their positions."""
         with self._lock:
             rows = self._connection.execute(
-                "SELECT head, event, keys, body, reason, attempts, at_us FROM dead WHERE subscriber = ? "
+                "SELECT head, event, keys, body, reason, attempts, at_us, told FROM dead WHERE subscriber = ? "
                 "ORDER BY head, event",
                 (subscriber,),
             )
             return [
-                Buried(subscriber, Position(head, event), _texts(keys), body, reason, attempts, at_us)
-                for head, event, keys, body, reason, attempts, at_us in rows
-            ]
+                Buried(
+                    subscriber, Position(head, event), _texts(keys), body, reason, attempts, at_us,
+                    _TOLD.decode(tellings) if tellings else (),
+                )
+                for head, event, keys, body, reason, attempts, at_us, tellings in rows
+            ]  # fmt: skip
 
     def close(self) -> None:
         """Let go of the file."""
@@ -312,8 +321,9 @@ def _forget_replay(connection: sqlite3.Connection, change: ReplayGone) -> None:
 
 
 def _bury(connection: sqlite3.Connection, change: Buried) -> None:
-    row = (change.subscriber, *change.position, _packed(change.keys), *msgspec.structs.astuple(change)[3:])
-    connection.execute("REPLACE INTO dead VALUES (?, ?, ?, ?, ?, ?, ?, ?)", row)
+    *others, tellings = msgspec.structs.astuple(change)[3:]
+    row = (change.subscriber, *change.position, _packed(change.keys), *others, _packed(tellings) if tellings else b"")
+    connection.execute("REPLACE INTO dead VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
 
 
 def _exhume(connection: sqlite3.Connection, change: Exhumed) -> None:

@@ -31,7 +31,8 @@ from tamis.service.starting_points import rfc3339
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from tamis.service.messages import Delivery, Lost, SubscriberFacts, Told
+    from tamis.service.messages import Delivery, Lost, SubscriberFacts
+    from tamis.service.tellings import Told
 
 PROBLEM = "application/problem+json"
 _encode = msgspec.json.Encoder().encode
@@ -124,15 +125,21 @@ def delivery_json(delivery: Delivery, epoch: str) -> bytes:
         delivery.position.text(epoch).encode(),
         _encode(delivery.keys),
         b'"again":true,' if delivery.is_again else b"",
-        b'"told":%b,' % _encode([told_json(each, epoch) for each in delivery.told]) if delivery.told else b"",
+        told_member(delivery.told, epoch),
         delivery.body,
     )
+
+
+def told_member(told: Iterable[Told], epoch: str) -> bytes:
+    """Return the member `told` of a delivery, with a comma behind it, if there is anything to tell."""
+    content = [told_json(each, epoch) for each in told]
+    return b'"told":%b,' % _encode(content) if content else b""
 
 
 def told_json(told: Told, epoch: str) -> wire.Told:
     """Return what a subscription that remembers earlier events has to tell, as it is written.
 
-    >>> from tamis.service.messages import Told
+    >>> from tamis.service.tellings import Told
     >>> _encode(told_json(Told("high", "change", 1_500_000, (813,), change=True), "k3f9"))
     b'{"key":"high","kind":"change","at":"1970-01-01T00:00:01.500000Z","change":true}'
     """

@@ -11,7 +11,7 @@ from aiohttp import web
 from tamis.language.meaning import holds
 from tamis.service.cloud_events import read_json, record_of
 from tamis.service.errors import BadRequestError, NotFoundError, TooLargeError
-from tamis.service.http.answers import answer, deliveries_json, facts_json
+from tamis.service.http.answers import answer, deliveries_json, facts_json, told_member
 from tamis.service.http.bodies import AgainBody, DoneBody, SubscriberBody, TakeBody
 from tamis.service.http.consuming import Mailbox
 from tamis.service.http.event_routes import flag
@@ -24,6 +24,7 @@ from tamis.service.messages import (
     Acknowledge,
     Attach,
     Configure,
+    Delivery,
     Describe,
     Described,
     Ended,
@@ -276,12 +277,13 @@ async def dead_letters(request: web.Request) -> web.Response:
     front = request.app[FRONT]
     letters = await _letters(request, front)
     content = b",".join(
-        b'{"at":"%b","for":%b,"reason":%b,"attempts":%d,"event":%b}'
+        b'{"at":"%b","for":%b,"reason":%b,"attempts":%d,%b"event":%b}'
         % (
             letter.position.text(front.core.epoch).encode(),
             _json(letter.keys),
             _json(letter.reason),
             letter.attempts,
+            told_member(letter.told, front.core.epoch),
             letter.body,
         )
         for letter in letters[:DEAD_MOST]
@@ -306,7 +308,7 @@ async def revive(request: web.Request) -> web.Response:
             raise TooLargeError(f"the request names {len(letters)} dead letters", f"at most {DEAD_MOST} at once")
         letters = letters[:DEAD_MOST]
     if letters:
-        asked_again = tuple((letter.position, letter.keys, letter.body) for letter in letters)
+        asked_again = tuple(Delivery(each.position, each.keys, each.body, told=each.told) for each in letters)
         await front.core.ask(request[PRINCIPAL], Revive(1, subscriber, asked_again))
     return answer({"again": len(letters)})
 
@@ -319,7 +321,14 @@ async def _letters(request: web.Request, front: Front) -> list[Buried]:
     allowed = front.permissions.receive(principal)
     if allowed is None:
         return letters
-    return [letter for letter in letters if holds(allowed, record_of(letter.body), front.schema)]
+    return [
+        letter
+        for letter in letters
+        if all(
+            holds(allowed, record_of(body), front.schema)
+            for body in (letter.body, *(body for each in letter.told for body in each.bodies))
+        )
+    ]
 
 
 def _json(value: Any) -> bytes:

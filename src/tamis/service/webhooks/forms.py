@@ -6,6 +6,10 @@
 | `binary` | its data | in headers `ce-…` |
 | `batch` | a JSON list of CloudEvents | in the body |
 
+What subscriptions that remember earlier events have to tell is an extension attribute, `tamistold`: a text in JSON, the
+member `told` of a delivery. As a header it is without the events of a sequence, for which headers have no room. Of a
+publisher no attribute of that name is passed on, so that whoever is posted to can believe it.
+
 Source: CloudEvents 1.0.2, HTTP Protocol Binding, sections 3.1 to 3.3 (3.1.3.2 for values of headers); extension
 "Distributed Tracing", section "Using the extension".
 """
@@ -18,11 +22,14 @@ from urllib.parse import quote
 
 import msgspec
 
+from tamis.service.http.answers import told_json
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tamis.service.messages import Delivery
 
+TOLD = "tamistold"
 BATCH_BYTES = 1_000_000
 """A batch is posted without the next event, if it would be larger with it."""
 _JSON = "application/json"
@@ -56,7 +63,7 @@ def batches(items: Sequence[Delivery], most: int, kept: dict[object, object]) ->
         yield tuple(batch)
 
 
-def written(mode: str, batch: Sequence[Delivery]) -> tuple[dict[str, str], bytes]:
+def written(mode: str, batch: Sequence[Delivery], epoch: str = "") -> tuple[dict[str, str], bytes]:
     """Return the headers and the body of a post.
 
     >>> from tamis.service.messages import Delivery
@@ -66,14 +73,32 @@ def written(mode: str, batch: Sequence[Delivery]) -> tuple[dict[str, str], bytes
     ('/shop', 'application/json', b'{"price":12}')
     """
     if mode == "batch":
-        return {"Content-Type": "application/cloudevents-batch+json"}, b"[%b]" % b",".join(item.body for item in batch)
+        bodies = [_with_told(item, epoch) for item in batch]
+        return {"Content-Type": "application/cloudevents-batch+json"}, b"[%b]" % b",".join(bodies)
     (item,) = batch
+    body = _with_told(item, epoch, has_events=mode != "binary")
     if mode == "binary":
-        return _binary(msgspec.json.decode(item.body))
+        return _binary(msgspec.json.decode(body))
     headers = {"Content-Type": "application/cloudevents+json"}
-    if b'"traceparent"' in item.body:
-        headers |= _traced(msgspec.json.decode(item.body))
-    return headers, item.body
+    if b'"traceparent"' in body:
+        headers |= _traced(msgspec.json.decode(body))
+    return headers, body
+
+
+def _with_told(delivery: Delivery, epoch: str, *, has_events: bool = True) -> bytes:
+    """Return the CloudEvent of a delivery, with what is told of it."""
+    body = delivery.body
+    if TOLD.encode() in body:
+        members = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
+        members.pop(TOLD, None)
+        body = msgspec.json.encode(members)
+    if not delivery.told:
+        return body
+    tellings = [told_json(each, epoch) for each in delivery.told]
+    if not has_events:
+        tellings = [msgspec.structs.replace(each, events=msgspec.UNSET) for each in tellings]
+    text = msgspec.json.encode(msgspec.json.encode(tellings).decode())
+    return b'{"%b":%b,%b' % (TOLD.encode(), text, body[1:])
 
 
 def _binary(event: dict[str, Any]) -> tuple[dict[str, str], bytes]:

@@ -63,10 +63,11 @@ async def posted(
     message_id: str,
     secrets: Sequence[str],
     mode: str = "structured",
+    epoch: str = "",
 ) -> Reply:
     """Post an event, or several as a batch, signed; return what the receiver says."""
     now_s = int(time.time())
-    content, body = written(mode, batch)
+    content, body = written(mode, batch, epoch)
     headers = {
         **content,
         "User-Agent": "tamis",

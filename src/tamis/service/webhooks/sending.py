@@ -1,9 +1,8 @@
 """Who posts the events of a subscriber? A task in the loop for each webhook, which consumes like any client.
 
 It takes one event at a time, or one batch of those that wait, in order, says *done* when the receiver has it, and
-*again* with a pause otherwise; the
-subscriber's `attempts` and `ordered` count as for every consumer. A receiver that answers 410 is not posted to any
-more: its events wait, and the webhook can be put again.
+*again* with a pause otherwise; the subscriber's `attempts` and `ordered` count as for every consumer. A receiver that
+answers 410 is not posted to any more: its events wait, and the webhook can be put again.
 """
 
 from __future__ import annotations
@@ -153,7 +152,7 @@ class Webhooks:
         message_id = f"{name}/{first.text(epoch)}"
         if webhook.mode == "batch":
             message_id += f"..{last.text(epoch)}/{len(batch)}"
-        answer = await posted(session, webhook.url, batch, message_id, webhook.secrets, webhook.mode)
+        answer = await posted(session, webhook.url, batch, message_id, webhook.secrets, webhook.mode, epoch)
         if answer.verdict == "taken":
             for position in positions:
                 attempts.pop(position, None)
