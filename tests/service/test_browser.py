@@ -177,6 +177,67 @@ EXPECTED = {
 }
 
 
+TOLD = """
+const client = new Client(url);
+const events = client.subscribe({
+  best: "TOP 1 BY price OVER 1 HOUR",
+  pair: "SEQUENCE kind = 'order' THEN kind = 'payment' WITHIN 1 HOUR PER shop",
+  high: "CHANGE OF price > 20",
+}, { name: NAME });
+const { remembering } = await events.ready;
+const positions = [];
+for (const offer of [
+  { price: 10, kind: "order" }, { price: 30 }, { price: 15, kind: "payment" },
+]) positions.push(await client.publish({ ...offer, shop: NAME }));
+const answer = { remembering: remembering.sort(), told: [] };
+for await (const event of events) {
+  for (const each of event.told) {
+    answer.told.push([
+      each.key, each.kind, each.change ?? null, each.rank ?? null, (each.run ?? []).map((at) => positions.indexOf(at)),
+      (each.events ?? []).map((inside) => inside.data.price), Number.isNaN(Date.parse(each.at)),
+    ]);
+  }
+  event.done();
+  if (event.at === positions[2]) break;
+}
+"""
+EXPECTED_TOLD = {
+    "remembering": ["best", "high", "pair"],
+    "told": [
+        ["best", "ranked", None, 1, [], [], False],
+        ["high", "change", True, None, [], [], False],
+        ["high", "change", False, None, [], [], False],
+        ["pair", "sequence", None, None, [0, 2], [10, 15], False],
+    ],
+}
+
+
+def test_the_module_is_told_why_in_a_browser(broker):
+    with browser() as window:
+        window.get(broker.url)
+        window.set_script_timeout(PATIENCE_S)
+        script = (
+            "const [url, NAME, finish] = arguments;"
+            "import('/tamis.js').then(async ({ Client }) => {" + TOLD + "return answer; })"
+            ".then(finish, (error) => finish(String(error.stack)));"
+        )
+        assert window.execute_async_script(script, broker.url, "told-in-a-browser") == EXPECTED_TOLD
+
+
+def test_the_module_is_told_why_in_node(broker):
+    script = f"""
+import {{ Client }} from "{PAGE.as_uri()}/tamis.js";
+const [url, NAME] = ["{broker.url}", "told-in-node"];
+{TOLD}
+console.log(JSON.stringify(answer));
+process.exit(0);
+"""
+    process = node(script)
+    out, err = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 0, err
+    assert json.loads(out) == EXPECTED_TOLD
+
+
 def test_the_module_works_in_a_browser(broker):
     with browser() as window:
         window.get(broker.url)
