@@ -6,7 +6,8 @@ import itertools
 
 import pytest
 
-from tamis.service import dispatching, event_keys, node
+from tamis.matching.reading import reader
+from tamis.service import dispatching, event_keys, node, roster
 from tamis.service.errors import ConflictError, StorageFullError, TooLargeError
 from tamis.service.interest import Interest
 from tamis.service.log.base import Gap
@@ -42,6 +43,7 @@ from tamis.service.messages import (
 from tamis.service.permissions import Permissions
 from tamis.service.positions import Position
 from tamis.service.settings import Role
+from tamis.topk import many_texts
 from tests.service.drive import Drive, incoming, wanted
 
 
@@ -646,6 +648,23 @@ def test_a_text_that_is_longer_than_the_limits_of_now_comes_back_after_a_restart
     drive.hear(Attach(1, "ann"), 2)
     publish(drive, 1, 5)
     assert events(drive, 2) == [1, 2]
+
+
+def test_a_start_reads_many_texts_in_columns_and_finds_what_was_there(monkeypatch):
+    said = []
+    plain = roster.read_subscriptions
+    monkeypatch.setattr(roster, "read_subscriptions", lambda texts: said.append(plain(texts)) or said[-1])
+    monkeypatch.setattr(many_texts, "MANY", 1)
+    monkeypatch.setattr(reader, "MANY", 1)
+    monkeypatch.setattr(reader, "is_compiled", lambda: True)
+    drive = Drive()
+    texts = {"a": "n < 3 AND NOT even", "b": "n = 4 OR n = 5", "c": "abs(n) = 2"}
+    drive.hear(Subscribe(1, "ann", {key: wanted(text) for key, text in texts.items()}))
+    drive.crash()
+    assert said[-1].keys() == {texts["a"], texts["b"]}, "functions are left to the parser"
+    drive.hear(Attach(1, "ann"), 2)
+    publish(drive, 1, 6)
+    assert events(drive, 2) == [1, 2, 4, 5]
 
 
 def test_a_long_poll_waits_as_long_as_it_is_allowed_to():

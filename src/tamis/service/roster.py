@@ -52,6 +52,7 @@ from tamis.service.standing import Resume, is_stateful
 from tamis.service.subscribers import Replay, Subscriber, Version
 from tamis.service.windows import WindowLimits
 from tamis.standing import interest, parse_subscription
+from tamis.topk.many_texts import read_subscriptions
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -473,12 +474,17 @@ class Roster:
             self.subscribers[kept.name] = subscriber
             self._durable_counts[kept.owner] += 1
         entries: dict[str, list[Entry]] = {}
+        known: dict[str, Subscription] = dict(read_subscriptions([row.text for row in stored.subscriptions]))
+
+        def said(text: str) -> Subscription:
+            if text in known:
+                return known[text]
+            return parse_subscription(text, limits=EFFECTIVE_LIMITS)  # it was within the limits of its time
+
         for row in stored.subscriptions:
             subscriber = self.subscribers[row.subscriber]
-            asked = parse_subscription(row.text, limits=EFFECTIVE_LIMITS)  # it was within the limits of its time
-            effective = (
-                asked if row.effective == row.text else parse_subscription(row.effective, limits=EFFECTIVE_LIMITS)
-            )
+            asked = said(row.text)
+            effective = asked if row.effective == row.text else said(row.effective)
             if self._has_schema and (reason := self.broker.table.objection(interest(effective))) is not None:
                 raise SettingsError(  # without a word it would get nothing any more
                     f"schema: the subscription {row.key!r} of {row.subscriber!r} does not fit: {reason}",

@@ -39,6 +39,7 @@ from tamis.topk.base import Arrival
 from tamis.topk.delivery import Delivery
 from tamis.topk.errors import SettingError
 from tamis.topk.lateness import Change, Lateness, Publication, Withdrawal
+from tamis.topk.many_texts import read_subscriptions
 from tamis.topk.numbering import Numbering
 from tamis.topk.publications import SeenIds, moment_of, publication_of, publications_of
 from tamis.topk.ranked import Ranked
@@ -176,9 +177,10 @@ class TopK:
         until: float = math.inf,
     ) -> None:
         """Register many subscriptions at once; all of them, or none if one is bad."""
-        pairs = subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions
+        pairs = list(subscriptions.items() if isinstance(subscriptions, Mapping) else subscriptions)
         end = math.inf if until == math.inf else moment_of(until)
-        new = [_TopKSubscription(key, self._understood(key, wanted), client, end) for key, wanted in pairs]
+        known = read_subscriptions([wanted for _, wanted in pairs if isinstance(wanted, str)], self.schema)
+        new = [_TopKSubscription(key, self._understood(key, wanted, known), client, end) for key, wanted in pairs]
         with self._lock:
             ids = {subscription.id for subscription in new}
             for subscription in new:
@@ -191,9 +193,14 @@ class TopK:
             if is_active:
                 self._start(new)
 
-    def _understood(self, subscription_id: Hashable, wanted: Wanted) -> Ranked | Expression:
+    def _understood(
+        self, subscription_id: Hashable, wanted: Wanted, known: Mapping[str, Ranked | Expression]
+    ) -> Ranked | Expression:
         try:
             if isinstance(wanted, str):
+                read = known.get(wanted)
+                if read is not None:
+                    return self._fitting(read) if isinstance(read, Ranked) else read
                 if is_ranked(wanted):
                     with self.functions.in_use():
                         return self._fitting(Ranked.parse(wanted, self.schema))

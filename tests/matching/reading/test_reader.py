@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import tamis
 from tamis.errors import LanguageError
 from tamis.matching.reading import Reader
+from tamis.matching.reading import reader as read
 from tamis.matching.reading.kernels import LONGEST_TEXT
 from tamis.workloads import WORKLOADS
 from tests.lengths import so_many
@@ -95,6 +96,50 @@ def test_every_odd_predicate_is_read_as_the_parser_does_or_left_to_it():
     ]
     joined = [f"({text}) AND NOT a = 1" for text in alone]
     assert differing([*alone, *compared, *joined]) == []
+
+
+def test_keywords_in_dotted_names_are_read_as_the_parser_does_or_left_to_it():
+    words = (
+        "AND",
+        "or",
+        "NOT",
+        "xor",
+        "BETWEEN",
+        "in",
+        "LIKE",
+        "is",
+        "NULL",
+        "true",
+        "CASE",
+        "DATE",
+        "timestamp",
+        "IS_A",
+        "at_least",
+    )
+    texts = [
+        text.format(word) for word in words for text in ("{}.`é` = 1", "{}.x", "a.{} = 1", "NOT a.{}.b", "`a`.{}.c > 2")
+    ]
+    assert differing(texts) == []
+
+
+def test_all_expressions_at_once_are_those_that_are_asked_for_one_by_one():
+    texts = [*generated(500, 5), *mutants(500, 6), "a = 1 AND b = 2", "a <", "lower(a) = 'x'", ""]
+    for schema in (None, SCHEMA):
+        reader = Reader(schema)
+        reader.read(texts)
+        assert reader.expressions() == [reader.expression(number) for number in range(len(texts))]
+
+
+def test_many_texts_are_read_as_the_parser_does_and_few_are_left_to_it(monkeypatch):
+    texts = [*generated(300, 7), "a <", "lower(a) = 'x'"]
+    monkeypatch.setattr(read, "is_compiled", lambda: True)
+    monkeypatch.setattr(read, "READ_AT_ONCE", 70)
+    expressions = read.read_many(texts)
+    assert all(each in (None, answer(text)) for text, each in zip(texts, expressions, strict=True))
+    assert sum(each is not None for each in expressions) > 30
+    assert read.read_many(texts[:20]) == [None] * 20
+    monkeypatch.setattr(read, "is_compiled", lambda: False)
+    assert read.read_many(texts) == [None] * len(texts)
 
 
 @given(st.lists(conditions, max_size=5))

@@ -65,8 +65,7 @@ _MOST_FLUSHED = 4096
 """What is open is merged with the segments before it up to so many subscriptions; more would take too long."""
 _COMPILED_AT_ONCE = 4096
 """So many subscriptions that come together are compiled as they come."""
-_WORTH_COMPILING = 1 << 16
-"""To parse fewer texts takes no longer than to compile what reads them, where that was not done before."""
+_WORTH_COMPILING = reader.WORTH_COMPILING
 _IN_USE = 8
 """Up to so many changes after a match another match is expected after each, and what it needs is done at once."""
 _RATIO = 8

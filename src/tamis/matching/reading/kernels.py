@@ -559,6 +559,9 @@ def _name(data, position):
         elif _CLASSES[data[position]] == _LETTER:
             while position < data.size and _CLASSES[data[position]] >= _DIGIT:
                 position += 1
+            is_dotted = parts > 0 or (position < data.size and data[position] == 46)
+            if is_dotted and _is_reserved(_keyword(data, part, position)):
+                return -1, keyword  # a mistake where a name begins so, and nowhere else
         else:
             return -1, keyword
         parts += 1

@@ -12,6 +12,7 @@ Source: the structures are those of an operator-precedence parser (Dijkstra's sh
 from __future__ import annotations
 
 import re
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,6 +54,12 @@ Ints = npt.NDArray[np.int64]
 
 PAGE = 1 << 12
 """So many texts are read at a time: what is written down of them stays in the caches."""
+MANY = 256
+"""Fewer texts are parsed before the loops are loaded."""
+WORTH_COMPILING = 1 << 16
+"""To parse fewer texts takes no longer than to compile what reads them, where that was not done before."""
+READ_AT_ONCE = 1 << 16
+"""So many become expressions at a time."""
 KINDS = (NUMBER, DOUBLE, STRING, TIME)
 """The axes that operands lie on, by number."""
 NO_KIND = len(KINDS)
@@ -287,8 +294,11 @@ class Reader:
         form, *pieces = self.predicates.members(number).tolist()
         if form == kernels.OTHER:
             return _predicate(self._text(pieces[0]), self.schema)
-        rows = self.operands[pieces].tolist()
-        values = tuple(self.value(kind, value) for _, kind, value in rows)
+        return self._compared(form, self.operands[pieces].tolist())
+
+    def _compared(self, form: int, rows: list[list[int]]) -> Expression | None:
+        """Return the predicate that compares a name with operands; None if one of them is a mistake."""
+        values = tuple([value if kind == kernels.INTEGER else self.value(kind, value) for _, kind, value in rows])
         if None in values:
             return None
         term = self.term(rows[0][0])
@@ -308,6 +318,58 @@ class Reader:
             return expression_of(self.shapes.members(structure).tolist(), iter(predicates))
         except _MistakeError:
             return None
+
+    def expressions(self) -> list[Expression | None]:
+        """Return what every text says, as the parser would; None where the parser has to be asked.
+
+        >>> reader = Reader()
+        >>> reader.read(["price < 20", "lower(title) = 'x'"])
+        >>> reader.expressions() == [reader.expression(0), None]
+        True
+        """
+        leaves, shapes = self.leaves, self.shapes
+        kinds, rows = self.predicate_kinds().tolist(), self.operands.tolist()
+        forms_and_operands, starts = self.predicates.values.tolist(), self.predicates.starts.tolist()
+        predicates: list[Expression | None] = []
+        for number, kind in enumerate(kinds):
+            if kind == NO_KIND:
+                predicates.append(self.predicate(number))
+            else:
+                first, end = starts[number] + 1, starts[number + 1]
+                own = [rows[operand] for operand in forms_and_operands[first:end]]
+                predicates.append(self._compared(forms_and_operands[first - 1], own))
+        words = [shapes.members(number).tolist() for number in range(shapes.list_count)]
+        is_conjunction = [
+            len(each) > 1 and each[-1] & 7 == kernels.CONJUNCTION and not any(each[:-1]) for each in words
+        ]
+        in_order = map(predicates.__getitem__, leaves.values.tolist())
+        expressions: list[Expression | None] = []
+        for structure, count in zip(self.structures.tolist(), leaves.counts.tolist(), strict=True):
+            own = list(islice(in_order, count))
+            is_said = structure != UNREAD and not any(each is None for each in own)
+            if not is_said:
+                expressions.append(None)
+            elif is_conjunction[structure]:
+                expressions.append(And(tuple(own)))
+            else:
+                expressions.append(expression_of(words[structure], iter(own)))
+        return expressions
+
+
+def read_many(texts: Sequence[str], schema: Schema | None = None) -> list[Expression | None]:
+    """Return what texts say, of many of them and as far as the loops can read it; None where the parser is to be asked.
+
+    >>> read_many(["price < 20"])  # which are too few to be worth it
+    [None]
+    """
+    if len(texts) < MANY or (len(texts) < WORTH_COMPILING and not is_compiled()):
+        return [None] * len(texts)
+    expressions: list[Expression | None] = []
+    for first in range(0, len(texts), READ_AT_ONCE):
+        reader = Reader(schema)
+        reader.read(texts[first : first + READ_AT_ONCE])
+        expressions += reader.expressions()
+    return expressions
 
 
 class _MistakeError(Exception):
