@@ -163,11 +163,14 @@ def _check_between_nodes(message: Message) -> None:
                 raise MessageError(f"{rounds!r:.40} rounds", f"a whole number from 0 to {MOST_HOPS}")
             if not isinstance(is_certain, bool):
                 raise MessageError(f"an event whose field is_certain is {is_certain!r:.40}", "true or false")
-        case Deposit(home, client, key, wanted):
+        case Deposit(home, client, key, wanted, at, number):
             _check_subscription(home, client, key, wanted)
-        case TakeBack(home, client, key):
+            _check_moment(at)
+            _check_numbers(number)
+        case TakeBack(home, client, key, number):
             _check_names(home, client)
             check_keys((key,))
+            _check_numbers(number)
         case CellInterest(peer, version, area):
             _check_names(peer)
             _check_numbers(version)
@@ -218,6 +221,7 @@ def _check_deposited(given: Any) -> None:
     if not isinstance(given, Deposited):
         raise MessageError(f"{given!r:.60} is not a subscription that moves", "a Deposited")
     _check_subscription(given.home, given.client, given.key, given.wanted)
+    _check_numbers(given.number)
     for each in given.held:
         _check_passed(each)
 

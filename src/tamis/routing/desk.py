@@ -183,6 +183,13 @@ class Desk:
         """Return what others are to know in place of a subscription."""
         return self._ranker.filter((client, key), self._wanted[client][key])
 
+    def threshold(self, client: str, key: Key) -> float:
+        """Return beyond which key an event would change nothing for a subscription, now or later.
+
+        Infinite where every event may: under an algorithm without a threshold, and before anything was ranked.
+        """
+        return self._ranker.threshold((client, key))
+
     def moved(self) -> list[tuple[str, Key, Expression]]:
         """Return what others are to know from now on in place of subscriptions whose thresholds have moved."""
         if not self._wanted:

@@ -76,7 +76,15 @@ def _written(value: Any, form: str) -> Any:
         return list(map(encode, value))
     if form == DEPOSITS:
         return [
-            [each.home, each.client, each.key, str(each.wanted), _plain(each.state), list(map(encode, each.held))]
+            [
+                each.home,
+                each.client,
+                each.key,
+                str(each.wanted),
+                _plain(each.state),
+                list(map(encode, each.held)),
+                each.number,
+            ]
             for each in value
         ]
     if form == SERVED:
@@ -260,10 +268,12 @@ def _served(value: Any, limits: Limits, functions: Functions | None) -> tuple[An
 
 def _deposited(value: Any, limits: Limits, functions: Functions | None) -> Deposited:
     match value:
-        case [home, client, key, str(text), list(state), list(held)]:
+        case [home, client, key, str(text), list(state), list(held), number]:
             wanted = _wanted(text, limits)
-            return Deposited(home, client, key, wanted, _tuples(state), _messages(held, limits, functions))
-    raise TypeError(f"a home, a client, a key, the text of a subscription, a ranking and events, found {value!r:.60}")
+            return Deposited(home, client, key, wanted, _tuples(state), _messages(held, limits, functions), number)
+    raise TypeError(
+        f"a home, a client, a key, the text of a subscription, a ranking, events and a number, found {value!r:.60}"
+    )
 
 
 def _wanted(text: str, limits: Limits) -> Expression | Ranked:

@@ -94,8 +94,10 @@ KINDS: Final[tuple[MessageKind, ...]] = (
     MessageKind(Relayed, _NODES, {"target": TUPLES, "message": MESSAGE}),
     MessageKind(Notified, _NODES, {"publication": MESSAGE, "wanted": TUPLES}),
     MessageKind(Gossiped, _NODES, {"publication": MESSAGE, "rounds": PLAIN, "is_certain": PLAIN}),
-    MessageKind(Deposit, _NODES, {"home": PLAIN, "client": PLAIN, "key": PLAIN, "wanted": WANTED}),
-    MessageKind(TakeBack, _NODES, {"home": PLAIN, "client": PLAIN, "key": PLAIN}),
+    MessageKind(
+        Deposit, _NODES, {"home": PLAIN, "client": PLAIN, "key": PLAIN, "wanted": WANTED, "at": PLAIN, "number": PLAIN}
+    ),
+    MessageKind(TakeBack, _NODES, {"home": PLAIN, "client": PLAIN, "key": PLAIN, "number": PLAIN}),
     MessageKind(CellInterest, _NODES, {"peer": PLAIN, "version": PLAIN, "area": TUPLES}),
     MessageKind(
         HandOver,

@@ -283,6 +283,10 @@ class Deposit:
     client: str
     key: Key
     wanted: Expression | Ranked
+    at: float = 0.0
+    """When its home took it: from then on it counts what is published."""
+    number: int = 0
+    """Which of its home's subscriptions it is: the same client may use a key again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,6 +296,8 @@ class TakeBack:
     home: str
     client: str
     key: Key
+    number: int = 0
+    """Which of its home's subscriptions ends, and those before it under this key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +356,8 @@ class Deposited:
     state: tuple[Any, ...] = ()
     """Of a ranked one its ranking, as numbers and tuples (`topk.saving`)."""
     held: tuple[Passed, ...] = ()
-    """The events that its ranking refers to."""
+    """The events that its ranking refers to, and those that wait to be ranked."""
+    number: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -190,6 +190,13 @@ class Ranker:
         """Return what others are to know in place of a subscription."""
         return self._policies[id].filter() if id in self._policies else ranked.where
 
+    def threshold(self, id: Id) -> float:
+        """Return the key beyond which an event would change nothing; infinite where every event may."""
+        if id not in self._processor:
+            return inf
+        threshold = self._processor.threshold(id)
+        return threshold if getattr(self._processor.wanted(id), "is_ascending", True) else -threshold
+
     def moved(self) -> list[tuple[Id, Expression]]:
         """Return in place of which subscriptions others are to know another filter now."""
         if not self._has_changed:
@@ -197,10 +204,9 @@ class Ranker:
         self._has_changed = False
         moved = []
         for id, policy in self._policies.items():
-            if id in self._known_from and self._known_from[id] <= self._moment:
-                ranked, threshold = self._processor.wanted(id), self._processor.threshold(id)
-                if policy.moved(threshold if getattr(ranked, "is_ascending", True) else -threshold):
-                    moved.append((id, policy.filter()))
+            is_known = id in self._known_from and self._known_from[id] <= self._moment
+            if is_known and policy.moved(self.threshold(id)):
+                moved.append((id, policy.filter()))
         return moved
 
     def _note_times(self, passed: Passed) -> None:

@@ -49,7 +49,7 @@ TEXTS = (
     "TOP 4 BY y ASC OVER 3 EVENTS",
 )
 """What clients choose from: both orders, both windows, filters or none, ties, and scores that may be absent."""
-_LEFT_OUT: dict[str, Any] = {
+LEFT_OUT: dict[str, Any] = {
     "advertisements": None,
     "guards": False,
     "schema": None,
@@ -60,10 +60,10 @@ _LEFT_OUT: dict[str, Any] = {
     "settles": False,
 }
 """What keeps events from clients, or lets filters spread later than the checker counts with, though nothing fails."""
-_HOP_S = 0.1
+HOP_S = 0.1
 """A message takes at most so long on a link (`Network`)."""
-_LONGEST_WINDOW_S = 2.0
-_STARTS_S = 0.05
+LONGEST_WINDOW_S = 2.0
+STARTS_S = 0.05
 """More than brokers that start take together, in which time stands still for nobody else."""
 
 
@@ -107,8 +107,8 @@ def simulate_ranked(scenario: Scenario, make: Callable[[Scenario, int, str], Bro
     >>> simulate_ranked(Scenario.of_seed(5, wants="ranked", ranked="strict")).problems
     []
     """
-    way_s = _HOP_S * scenario.broker_count
-    scenario = replace(scenario, **_LEFT_OUT, lateness_s=way_s + _STARTS_S)
+    way_s = HOP_S * scenario.broker_count
+    scenario = replace(scenario, **LEFT_OUT, lateness_s=way_s + STARTS_S)
     chance = Random(scenario.seed)
     maker = make or broker_maker()
     network = Network(
@@ -120,7 +120,7 @@ def simulate_ranked(scenario: Scenario, make: Callable[[Scenario, int, str], Bro
     )
     checker = RankedChecker(network, scenario.lateness_s, scenario.lateness_s, way_s)
     tables = Tables(network, is_perfect=False, announces=False, world=world())
-    network.observers.append(lambda occurrence: _note_carried(tables, occurrence))
+    network.observers.append(lambda occurrence: note_carried(tables, occurrence))
     for number in range(chance.randint(2, 5)):
         network.attach(f"c{number}", chance.choice(list(network.brokers)))
     network.run(MOST_STEPS)
@@ -128,34 +128,47 @@ def simulate_ranked(scenario: Scenario, make: Callable[[Scenario, int, str], Bro
     event_count = 0
     for _ in range(scenario.round_count):
         if scenario.has_faults or scenario.renews or scenario.roams:
-            event_count = _play(RankedActor(network, chance, scenario, event_count), scenario, network)
+            event_count = play(RankedActor(network, chance, scenario, event_count), scenario, network)
             checker.check()
-            _begin_anew(network, checker)
-        event_count = _play(RankedActor(network, chance, calm, event_count), scenario, network)
+            begin_anew(network, checker)
+        event_count = play(RankedActor(network, chance, calm, event_count), scenario, network)
         checker.check()
-        checker.problems += tables.problems(_wanted(network), {})
-        _begin_anew(network, checker)
+        checker.problems += tables.problems(wanted_of_others(network), {})
+        begin_anew(network, checker)
     return checker
 
 
-def _play(actor: RankedActor, scenario: Scenario, network: Network) -> int:
-    """Let clients do something, and wait until nothing is due to them; return how many events were published."""
+def act(actor: RankedActor, scenario: Scenario) -> None:
+    """Let clients do something, with pauses."""
     for _ in range(scenario.action_count):
         actor.pause()
         actor.act()
+
+
+def play(actor: RankedActor, scenario: Scenario, network: Network) -> int:
+    """Let clients do something, and wait until nothing is due to them; return how many events were published."""
+    act(actor, scenario)
     network.run(MOST_STEPS)
-    network.wait(_LONGEST_WINDOW_S + 3 * scenario.lateness_s)
+    network.wait(LONGEST_WINDOW_S + 3 * scenario.lateness_s)
     return actor.event_count
 
 
-def _begin_anew(network: Network, checker: RankedChecker) -> None:
-    """Mend everything, and let windows be empty: who wants the best k of something takes that back and asks again."""
+def mend(network: Network) -> None:
+    """Mend everything, let everybody come back, and wait until all is at rest."""
     network.run(MOST_STEPS)
     network.mend()
     for client in list(network.clients.values()):
         if not client.is_connected:
             network.reconnect(client.name)
     network.run(MOST_STEPS)
+
+
+def begin_anew(network: Network, checker: RankedChecker, *, is_lossy: bool = False) -> None:
+    """Mend everything, and let windows be empty: who wants the best k of something takes that back and asks again.
+
+    `is_lossy`: until it begins anew, events may be lost although nothing fails.
+    """
+    mend(network)
     wanted = {
         client.name: {key: each for key, each in client.subscriptions.items() if isinstance(each, Ranked)}
         for client in network.clients.values()
@@ -164,13 +177,13 @@ def _begin_anew(network: Network, checker: RankedChecker) -> None:
         for key in ranked:
             network.unsubscribe(name, key)
     network.run(MOST_STEPS)
-    network.wait(_LONGEST_WINDOW_S)
-    checker.begin()
+    network.wait(LONGEST_WINDOW_S)
+    checker.begin(is_lossy=is_lossy)
     for name, ranked in wanted.items():
         network.subscribe_many(name, ranked)
 
 
-def _wanted(network: Network) -> dict[tuple[str, Key], Expression]:
+def wanted_of_others(network: Network) -> dict[tuple[str, Key], Expression]:
     """Return what others are to know of all clients."""
     wanted: dict[tuple[str, Key], Expression] = {}
     for client in network.clients.values():
@@ -180,6 +193,7 @@ def _wanted(network: Network) -> dict[tuple[str, Key], Expression]:
     return wanted
 
 
-def _note_carried(tables: Tables, occurrence: Occurrence) -> None:
+def note_carried(tables: Tables, occurrence: Occurrence) -> None:
+    """Let tables be looked at while messages travel."""
     if isinstance(occurrence, MessageCarried):
         tables.carried(occurrence.source, occurrence.target, occurrence.message)

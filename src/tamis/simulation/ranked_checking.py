@@ -58,9 +58,19 @@ class RankedChecker:
     """What a network with ranked clients does, and what is wrong with it; an observer.
 
     `lateness_s` and `spread_s` are those of its brokers; `longest_way_s` is as long as an event or a filter may travel.
+    What is due is told within `told_within_s`: where a subscription does not live at its home, that hears of it later.
+    What is withdrawn within `overtaken_s` after it was due may not be told at all, as the withdrawal may come first.
     """
 
-    def __init__(self, network: Network, lateness_s: float, spread_s: float, longest_way_s: float) -> None:
+    def __init__(
+        self,
+        network: Network,
+        lateness_s: float,
+        spread_s: float,
+        longest_way_s: float,
+        told_within_s: float = 0.0,
+        overtaken_s: float = 0.0,
+    ) -> None:
         self.problems: list[str] = []
         self.delivered = 0
         """How many deliveries of ranked subscriptions were compared with those of one who sees everything."""
@@ -68,6 +78,7 @@ class RankedChecker:
         """How many of them no event had brought about: something had left a window."""
         self._network = network
         self._lateness_s, self._spread_s, self._way_s = lateness_s, spread_s, longest_way_s
+        self._told_within_s, self._overtaken_s = told_within_s, overtaken_s
         self._stays: dict[tuple[str, Key], _Counted] = {}
         self._names = 0
         self._lives: dict[str, int] = {}
@@ -75,8 +86,8 @@ class RankedChecker:
         self.begin()
         network.observers.append(self)
 
-    def begin(self) -> None:
-        """Start a new trace, in which windows are empty and nothing has been published."""
+    def begin(self, *, is_lossy: bool = False) -> None:
+        """Start a new trace, in which windows are empty and nothing has been published; events may be lost in it."""
         self._happenings: list[Happening] = []
         self._contents: dict[Any, Mapping[str, Any]] = {}
         self._published_s: dict[Key, float] = {}
@@ -84,7 +95,10 @@ class RankedChecker:
         self._delivered_s: list[tuple[float, bool]] = []
         """When each was made, and whether only ranked subscriptions were its reason."""
         self._doubts: list[tuple[str, Expression, float, float]] = []
-        self._has_failed = False
+        self._ends: list[tuple[str, Key | None, float]] = []
+        """When a client's subscription ended, or an event was withdrawn."""
+        self._expected: dict[tuple[Any, Any], float] = {}
+        self._has_failed = is_lossy
         for stay in self._stays.values():
             self._happenings.append(SubscribeStep(stay.begin, stay.client, stay.name))
 
@@ -106,6 +120,7 @@ class RankedChecker:
                     self._happenings.append(PublishStep(now, client, publication.key))
             case EventWithdrawn(client, _, key):
                 self._happenings.append(UnpublishStep(now, client, key))
+                self._ends.append(("", key, now))
             case EventDelivered(client, publication):
                 self._deliveries.append(occurrence)
                 is_ranked = all(isinstance(self._wanted_by(client, key), Ranked) for key in occurrence.subscriptions)
@@ -143,6 +158,7 @@ class RankedChecker:
         end = now
         if isinstance(stay.wanted, Ranked):
             end = now - self._lateness_s
+            self._ends.append((client, None, end))
         else:
             self._doubts.append((client, stay.wanted, now - self._way_s, now))
         if end <= stay.begin:  # it never counted
@@ -162,9 +178,10 @@ class RankedChecker:
             self._wanted_anywhere,
             self._contents,
             until=now,
-            subscription_delay=self._lateness_s + _ROUNDING_S,
-            publication_delay=self._lateness_s + _ROUNDING_S,
+            subscription_delay=self._lateness_s + self._told_within_s + _ROUNDING_S,
+            publication_delay=self._lateness_s + self._told_within_s + _ROUNDING_S,
         )
+        self._expected = {} if self._has_failed else self._told_by_one()
         self.problems += [
             f"ranked: {each}"
             for each in trace.validity()
@@ -180,7 +197,7 @@ class RankedChecker:
 
     def _differences(self) -> Iterator[str]:
         """Say what one who sees everything in order would have told otherwise, or at another moment."""
-        expected = self._told_by_one()
+        expected = self._expected
         said: dict[tuple[str, Key], tuple[float, bool]] = {}
         for delivery, moment in zip(self._deliveries, self._delivered_s, strict=True):
             said[delivery.client, delivery.publication.key] = moment
@@ -194,7 +211,8 @@ class RankedChecker:
             else:
                 at, is_ranked = said[client, event]
                 due = expected[client, event] + self._lateness_s
-                if is_ranked and abs(at - due) > _ROUNDING_S * max(1.0, at):
+                rounding_s = _ROUNDING_S * max(1.0, at)
+                if is_ranked and not due - rounding_s <= at <= due + self._told_within_s + rounding_s:
                     yield f"ranked: {client} was notified of {event} at {at}, and it was due at {due}"
                 self.delivered += is_ranked
                 self.promoted += is_ranked and expected[client, event] > self._published_s[event]
@@ -229,11 +247,18 @@ class RankedChecker:
     def _is_doubtful(self, client: Any, event: Any) -> bool:
         """Was an event under way while a condition of the client that it fulfils spread, or was taken back?
 
-        Or so late that it may be under way, or wait?
+        Or so late that it may be under way, or wait? Or was the client about to be told when its subscription ended, or
+        the event was withdrawn?
         """
         at = self._published_s.get(event)
         if at is None or at + self._lateness_s + self._way_s > self._network.now:
             return True
+        due = self._expected.get((client, event), math.inf)
+        for who, key, end in self._ends:
+            if (who == client and 0 <= end - due <= self._told_within_s) or (
+                key == event and 0 <= end - due <= self._overtaken_s
+            ):
+                return True
         return any(
             client == who and begin <= at <= end and holds(condition, self._contents[event])
             for who, condition, begin, end in self._doubts

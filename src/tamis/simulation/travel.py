@@ -55,7 +55,8 @@ class Travel:
         self.duplicate_share = 0.0
         """The share of messages that links deliver twice."""
         self._chance = chance
-        self._delays_s = delays_s
+        self.delays_s = delays_s
+        """How long messages take that leave from now on, at least and at most."""
         self._arrivals: list[tuple[float, int, str, str, int, Frame]] = []
         self._count = 0
         self._latest: dict[tuple[str, str], float] = {}
@@ -76,11 +77,11 @@ class Travel:
 
     def send(self, source: str, target: str, message: Frame, now: float) -> None:
         """Let a message leave on a link that works."""
-        arrives = max(now + self._chance.uniform(*self._delays_s), self._latest.get((source, target), 0.0))
+        arrives = max(now + self._chance.uniform(*self.delays_s), self._latest.get((source, target), 0.0))
         self._latest[source, target] = arrives
         times = [arrives]
         if self.duplicate_share and self._chance.random() < self.duplicate_share:
-            times.append(arrives + self._chance.choice((0, 1, 3)) * self._chance.uniform(*self._delays_s))
+            times.append(arrives + self._chance.choice((0, 1, 3)) * self._chance.uniform(*self.delays_s))
         link = self._links[frozenset((source, target))]
         for each in times:
             self._count += 1
@@ -88,7 +89,7 @@ class Travel:
 
     def post(self, source: str, target: str, message: Frame, now: float) -> None:
         """Let a message leave by the network below, which reaches everybody, in as much time as a link takes."""
-        arrives = max(now + self._chance.uniform(*self._delays_s), self._latest.get((source, target), 0.0))
+        arrives = max(now + self._chance.uniform(*self.delays_s), self._latest.get((source, target), 0.0))
         self._latest[source, target] = arrives
         self._count += 1
         heappush(self._arrivals, (arrives, self._count, source, target, _POSTED, message))

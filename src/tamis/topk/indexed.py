@@ -87,10 +87,7 @@ class Indexed(PerSubscription):
     def arrive(self, arrivals: Sequence[Arrival]) -> list[Report]:
         reports: list[Report] = []
         for step, arrival in enumerate(arrivals):
-            elapsed = self._elapse(arrival.at, step, inclusive=False)
-            for buffer in self._buffers.values():
-                self._expel(buffer, buffer.expelled(arrival.at, makes_room=True), arrival.at, step, elapsed)
-                buffer.push(arrival)
+            elapsed = self._room_made(arrival, step)
             self._count(arrival.at)
             keys: dict[int, float] = {}
             for interests in self._interests.values():

@@ -147,10 +147,7 @@ class PerSubscription(RankingAlgorithm):
     def arrive(self, arrivals: Sequence[Arrival]) -> list[Report]:
         reports: list[Report] = []
         for step, arrival in enumerate(arrivals):
-            elapsed = self._elapse(arrival.at, step, inclusive=False)
-            for buffer in self._buffers.values():
-                self._expel(buffer, buffer.expelled(arrival.at, makes_room=True), arrival.at, step, elapsed)
-                buffer.push(arrival)
+            elapsed = self._room_made(arrival, step)
             keys = self._keys(arrival)
             for query in self._open.values():
                 self._tell(query, arrival, keys, step, elapsed)
@@ -158,6 +155,14 @@ class PerSubscription(RankingAlgorithm):
                 self._tell(self._queries[handle], arrival, keys, step, elapsed)
             reports += sorted(elapsed, key=_order)
         return reports
+
+    def _room_made(self, arrival: Arrival, step: int) -> list[Report]:
+        """Let leave what leaves before an event comes, and take that into recent buffers; return who enters."""
+        elapsed = self._elapse(arrival.at, step, inclusive=False)
+        for buffer in self._buffers.values():
+            self._expel(buffer, buffer.expelled(arrival.at, makes_room=True), arrival.at, step, elapsed)
+            buffer.push(arrival)
+        return elapsed
 
     def _tell(
         self, query: Query, arrival: Arrival, keys: dict[Family, list[float]], step: int, reports: list[Report]

@@ -70,7 +70,7 @@ class BasicGossiper(RoutingNode):
 
     def _taken(self, passed: Passed, source: str | None, rounds: int, now: float) -> list[Output]:
         """Take an event that is here for the first time, with so many rounds to go."""
-        outputs = self._settle(self.residents.take(passed), now)
+        outputs = self._settle(self.residents.take(passed, now), now)
         return outputs + (self._passed_on(passed, source, rounds - 1) if rounds else [])
 
     def _passed_on(self, passed: Passed, source: str | None, rounds: int) -> list[Output]:
@@ -130,7 +130,7 @@ class InformedGossiper(SummarisingNode, BasicGossiper):
                     self.duplicates += 1
                     return []
                 self._again.add(publication.key)
-                return self._settle(self.residents.take(publication), now)
+                return self._settle(self.residents.take(publication, now), now)
         return super()._hear(message, source, now)
 
     # -- Events
@@ -163,7 +163,7 @@ class InformedGossiper(SummarisingNode, BasicGossiper):
 
     @property
     def _due(self) -> float:
-        return min(self.residents.due, self._recent.due)
+        return min(super()._due, self._recent.due)
 
     def advance(self, now: float) -> list[Output]:
         return self._second_attempts(now, now) + super().advance(now)

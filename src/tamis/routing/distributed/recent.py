@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections import deque
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tamis.routing.messages import Passed
 
@@ -19,6 +19,21 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from tamis.routing.distributed.residents import RankingSettings
+
+Event = TypeVar("Event")
+
+
+def put_in_order(events: deque[Event], event: Event, order: Callable[[Event], Any]) -> None:
+    """Append an event to those that are in some order, or put it before the few that it comes after.
+
+    >>> ages = deque([1, 4, 9])
+    >>> put_in_order(ages, 5, int), ages
+    (None, deque([1, 4, 5, 9]))
+    """
+    place = len(events)
+    while place and order(events[place - 1]) > order(event):
+        place -= 1
+    events.insert(place, event)
 
 
 class KeptEvent(NamedTuple):
@@ -55,7 +70,7 @@ class ServedEvents:
     def push(self, passed: Passed, served: set[str]) -> None:
         """Keep an event, if there is a buffer."""
         if self._length is not None:
-            self._events.append(KeptEvent(passed, frozenset(served)))
+            put_in_order(self._events, KeptEvent(passed, frozenset(served)), lambda kept: self._leaves(kept.passed))
 
     def leaving(self, now: float) -> list[KeptEvent]:
         """Remove and return what has left by now: a time, or the number of the publication that is about to be made."""

@@ -6,12 +6,15 @@ proxies, so ranked subscriptions cost no more messages than Boolean ones.
 
 Source: Pripužić 2010, sections 6.2.4 and 6.3.4 (docs/bibliography.md).
 Departs: an event is delivered once to a client also where its subscriptions live at several nodes; its home sees to it.
+A subscription counts from when its home took it, and has a number, so that its end and another one under its key may
+overtake it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from tamis.language.meaning import holds
 from tamis.routing.distributed.base import RoutingNode
 from tamis.routing.distributed.residents import Satisfied
 from tamis.routing.errors import UnknownPeerError
@@ -51,7 +54,30 @@ def notified(name: str, satisfied: Iterable[Satisfied]) -> tuple[list[Satisfied]
     return own, [Post(home, Notified(passed, tuple(wanted))) for (home, _), (passed, wanted) in together.items()]
 
 
-class RendezvousNode(RoutingNode):
+def satisfied_by(message: Notified, home: str) -> list[Satisfied]:
+    """Return who at a home is to be told of what."""
+    return [Satisfied((home, client, key), message.publication) for client, key in message.wanted]
+
+
+class DepositingNode(RoutingNode):
+    """A node whose clients' subscriptions live elsewhere."""
+
+    def _deposit(self, who: Who, wanted: Expression | Ranked) -> Deposit:
+        made = self._made[who[1:]]
+        return Deposit(*who, wanted, made.at, made.number)
+
+    def _is_due(self, client: str, key: Key, passed: Passed, now: float) -> bool:
+        if not super()._is_due(client, key, passed, now):
+            return False
+        # It may have been matched for what the client wanted before under this key.
+        wanted = self._clients[client][key]
+        return isinstance(wanted, Ranked) or holds(wanted, passed.event, self._schema)
+
+    def _take_back(self, who: Who) -> TakeBack:
+        return TakeBack(*who, self._made[who[1:]].number)
+
+
+class RendezvousNode(DepositingNode):
     """A node that may be where some events and subscriptions meet.
 
     Whoever drives it says over which neighbour the way to each other node goes (`know_ways`).
@@ -85,19 +111,15 @@ class RendezvousNode(RoutingNode):
 
     def _arrived(self, message: Deposit | TakeBack | Passed, now: float) -> list[Output]:
         match message:
-            case Deposit(home, client, key, wanted):
-                if (home, client, key) not in self.residents:
-                    self.residents.add((home, client, key), wanted, now)
-            case TakeBack(home, client, key):
-                if (home, client, key) in self.residents:
-                    self.residents.remove((home, client, key))
+            case Deposit() | TakeBack():
+                self.residents.deposit(message)
+                return []
             case Passed():
-                return self._settle(self.residents.take(message), now)
-        return []
+                return self._settle(self.residents.take(message, now), now)
 
     def _settle(self, satisfied: list[Satisfied], now: float) -> list[Output]:
         own, posts = notified(self.name, satisfied)
-        return self._deliveries(own) + posts
+        return self._deliveries(own, now) + posts
 
     def _objection(self, wanted: Expression | Ranked) -> str | None:
         if (reason := super()._objection(wanted)) is not None:
@@ -111,11 +133,11 @@ class RendezvousNode(RoutingNode):
 
     def _enter(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
         targets = self._meeting.of_subscription(wanted)
-        deposit = Deposit(*who, wanted)
+        deposit = self._deposit(who, wanted)
         return [output for target in targets for output in self._toward(Relayed(target, deposit), now)]
 
     def _remove(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
-        take_back = TakeBack(*who)
+        take_back = self._take_back(who)
         targets = self._meeting.of_subscription(wanted)
         return [output for target in targets for output in self._toward(Relayed(target, take_back), now)]
 
@@ -124,9 +146,7 @@ class RendezvousNode(RoutingNode):
 
     def _hear(self, message: Message, source: str, now: float) -> list[Output]:
         if isinstance(message, Notified):
-            return self._deliveries(
-                Satisfied((self.name, client, key), message.publication) for client, key in message.wanted
-            )
+            return self._deliveries(satisfied_by(message, self.name), now)
         assert isinstance(message, Relayed)
         if not isinstance(message.target, str):
             raise UnknownPeerError(self.name, message.target)

@@ -11,6 +11,10 @@ is right only where all of these come here.
 Behind a filter over the recent buffer an event is tried a second time. Residents keep what came at first and try it
 again themselves, unless somebody sends all of it again; what did not come at first is sent by whoever published it.
 
+Events may overtake each other, and a ranking takes them in order of publication. So what is to be ranked waits for
+`lateness_s`; Boolean subscriptions do not wait. What comes still later counts as published at the latest moment that
+was settled: it is told late rather than never, and counted (`late_count`).
+
 Source: Pripužić 2010, sections 4.2, 6.3 and 6.4 (docs/bibliography.md).
 """
 
@@ -19,16 +23,18 @@ from __future__ import annotations
 import struct
 import zlib
 from bisect import bisect_left
-from collections import deque
-from math import inf
+from collections import OrderedDict, deque
+from heapq import heapify, heappop, heappush
+from math import inf, isfinite, nextafter
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from tamis.errors import TamisError
 from tamis.language.expressions import TRUE, Expression
 from tamis.matching.matcher import Matcher
-from tamis.routing.errors import MessageError
+from tamis.routing.distributed.recent import put_in_order
+from tamis.routing.errors import DeskSettingError, MessageError
 from tamis.routing.memory import LatestKeys
-from tamis.routing.messages import Deposited, Key, Passed
+from tamis.routing.messages import Deposit, Deposited, Key, Passed, TakeBack
 from tamis.topk.owner import Owner, estimated_window
 from tamis.topk.ranked import Ranked
 from tamis.topk.saving import resume, state_of
@@ -65,12 +71,33 @@ class RankingSettings(NamedTuple):
     buffer       how long events stay in recent buffers: seconds, or publications where these are numbered; None: not
                  at all
     is_numbered  whether somebody numbers all publications, and says so
+    lateness_s   how long events wait to be ranked, for others that were published earlier
+    spread_s     a ranked subscription counts what is published so long after it was made: when all know of it
     """
 
     algorithm: str = "strict"
     ranking: TopKSettings = TopKSettings()
     buffer: float | None = None
     is_numbered: bool = False
+    lateness_s: float = 0.0
+    spread_s: float = 0.0
+
+    def check(self) -> None:
+        """Raise an error if the settings do not go together.
+
+        >>> RankingSettings(is_numbered=True, lateness_s=1.0).check()
+        Traceback (most recent call last):
+            ...
+        tamis.routing.errors.DeskSettingError: events are numbered, and wait 1.0 seconds; expected one of the two: ...
+        """
+        for name, seconds in (("lateness_s", self.lateness_s), ("spread_s", self.spread_s)):
+            if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < inf:
+                raise DeskSettingError(f"{name} is {seconds!r:.40}", "a number of seconds, 0 or more")
+        if self.is_numbered and self.lateness_s:
+            raise DeskSettingError(
+                f"events are numbered, and wait {self.lateness_s} seconds",
+                "one of the two: whoever numbers events lets them come in order",
+            )
 
     def objection(self, ranked: Ranked, *, sees_all: bool) -> str | None:
         """Return why a ranked subscription cannot be kept by who sees all, or what its threshold lets in.
@@ -103,14 +130,19 @@ class RankingSettings(NamedTuple):
 class _Resident:
     """A subscription, and if it is ranked, its window."""
 
-    __slots__ = ("at", "first_tries", "handle", "owner", "policy", "positions", "seen", "since", "wanted", "who")
+    __slots__ = (
+        "at", "first_tries", "handle", "number", "owner", "policy", "positions", "seen", "since", "waiting", "wanted",
+        "who",
+    )  # fmt: skip
 
-    def __init__(self, handle: int, who: Who, wanted: Expression | Ranked) -> None:
-        self.handle, self.who, self.wanted = handle, who, wanted
+    def __init__(self, handle: int, who: Who, wanted: Expression | Ranked, number: int) -> None:
+        self.handle, self.who, self.wanted, self.number = handle, who, wanted, number
         self.owner: Owner | None = None
         self.policy: Policy | None = None
         self.at, self.since = -inf, 0
-        """When it came, and the number of the next publication then: what was published before does not count."""
+        """From when on it counts, and the number of the next publication then: nothing that was published before."""
+        self.waiting: list[tuple[float, int, Passed]] = []
+        """What is to be ranked, by its moment."""
         self.first_tries: deque[tuple[float, int]] = deque()
         """What its filter may hold: when and as which number it was published."""
         self.positions = 0
@@ -125,7 +157,7 @@ class Residents:
     >>> residents = Residents(RankingSettings())
     >>> residents.add(("A", "ann", 1), Ranked.parse("TOP 1 BY price OVER 1 HOUR"), now=0.0)
     >>> passed = [Passed(f"e{price}", {"price": price}, float(at), "A", at) for at, price in enumerate((5, 7, 3), 1)]
-    >>> [[satisfied.publication.key for satisfied in residents.take(each)] for each in passed]
+    >>> [[satisfied.publication.key for satisfied in residents.take(each, each.at)] for each in passed]
     [['e5'], [], ['e3']]
     """
 
@@ -154,6 +186,13 @@ class Residents:
         self._origins: dict[str, deque[tuple[float, int]]] = {}
         """Of each origin, when it published what: for a guess of how many events windows hold."""
         self._elapsed = -inf
+        self._waited = 0
+        self.late_count = 0
+        """How many events came later than they are waited for, and so count as published later than they were."""
+        self._late: OrderedDict[Key, float] = OrderedDict()
+        """When these count as published."""
+        self._over: OrderedDict[Who, int] = OrderedDict()
+        """Which subscriptions have ended, of those that may still be on their way."""
         self._retried = LatestKeys(_SEEN_SINCE)
         """Which events have had their second attempt: they may be posted, and be here, too."""
         self.number = 0
@@ -170,16 +209,43 @@ class Residents:
 
     # -- Coming and going
 
-    def add(self, who: Who, wanted: Expression | Ranked, now: float) -> None:
-        """Let a subscription live here from now on; its window is empty."""
+    def deposit(self, message: Deposit | TakeBack) -> None:
+        """Let a subscription live here that was sent by its home, or end; either may come first.
+
+        >>> import tamis
+        >>> residents, cheap = Residents(RankingSettings()), tamis.parse("price < 5")
+        >>> residents.deposit(TakeBack("A", "ann", 1, number=8))
+        >>> residents.deposit(Deposit("A", "ann", 1, cheap, number=8)), len(residents)
+        (None, 0)
+        >>> residents.deposit(Deposit("A", "ann", 1, cheap, number=9)), len(residents)
+        (None, 1)
+        """
+        who = (message.home, message.client, message.key)
+        here = self._residents[self._handles[who]].number if who in self._handles else -1
+        match message:
+            case Deposit(wanted=wanted, at=at, number=number):
+                if number > max(here, self._over.get(who, -1)):
+                    if who in self._handles:
+                        self.remove(who)  # it has ended; the message that says so is still on its way
+                    self.add(who, wanted, at, number)
+            case TakeBack(number=number):
+                if 0 <= here <= number:
+                    self.remove(who)
+                if here != number:
+                    self._over[who] = max(number, self._over.get(who, -1))
+                    if len(self._over) > _SEEN_SINCE:
+                        self._over.popitem(last=False)
+
+    def add(self, who: Who, wanted: Expression | Ranked, now: float, number: int = 0) -> None:
+        """Let a subscription that was made now live here; its window is empty."""
         assert who not in self._handles
-        resident = _Resident(self._next_handle, who, wanted)
+        resident = _Resident(self._next_handle, who, wanted, number)
         self._next_handle += 1
         condition = wanted
         if isinstance(wanted, Ranked):
             condition = wanted.where
             resident.owner = Owner(wanted, self._settings.algorithm, self._settings.ranking)
-            resident.at, resident.since = now, self.number + 1
+            resident.at, resident.since = now + self._settings.spread_s, self.number + 1
             if self._policy is not None:
                 resident.policy = self._policy(wanted)
         assert isinstance(condition, Expression)
@@ -223,20 +289,38 @@ class Residents:
 
     # -- Events
 
-    def take(self, passed: Passed, *, moved_only: bool = False) -> list[Satisfied]:
+    def take(self, passed: Passed, now: float, *, moved_only: bool = False) -> list[Satisfied]:
         """Take an event, at its first attempt or its second; return who is to be told of what.
 
         With `moved_only` it is for those alone who have moved here: the others have been asked.
         """
-        satisfied = self.elapse(passed.at, inclusive=False)
-        number = self._number(passed)
+        satisfied = [] if self._waits else self._elapse(passed.at, inclusive=False)
+        passed = self._as_it_counts(passed)
         if passed.attempt == 1:
             self._see(passed)
         if self._keeps_recent and passed.attempt == 1:
-            self._recent.append(passed)
-        return satisfied + self._offer(passed, number, moved_only=moved_only)
+            put_in_order(self._recent, passed, self._number)
+        satisfied += self._offer(passed, moved_only=moved_only)
+        return satisfied + self.advance(now) if self._waits else satisfied
 
-    def _offer(self, passed: Passed, number: int, *, moved_only: bool = False) -> list[Satisfied]:
+    @property
+    def _waits(self) -> bool:
+        return self._settings.lateness_s > 0
+
+    def _as_it_counts(self, passed: Passed) -> Passed:
+        """Return an event as rankings take it: one that is too late counts as published after all that were ranked."""
+        if self._settings.is_numbered:
+            return passed
+        at = self._late.get(passed.key)
+        if at is None and passed.attempt == 1 and passed.at < self._elapsed:
+            at = self._elapsed = nextafter(self._elapsed, inf)
+            self.late_count += 1
+            self._late[passed.key] = at
+            if len(self._late) > _SEEN_SINCE:
+                self._late.popitem(last=False)
+        return passed if at is None else Passed.of(passed, at, passed.origin, passed.number, passed.attempt)
+
+    def _offer(self, passed: Passed, *, moved_only: bool = False) -> list[Satisfied]:
         """Offer an event to those whose filters it passes, at each attempt once."""
         satisfied: list[Satisfied] = []
         is_repeated = passed.attempt == 2 and passed.key in self._retried
@@ -249,8 +333,10 @@ class Residents:
                 resident.seen.add(f"{passed.attempt} {passed.key!r}")
             elif moved_only or is_repeated:
                 continue
-            if resident.owner is not None:
-                satisfied += self._rank(resident, resident.owner, passed, number)
+            if resident.owner is not None and self._waits:
+                self._wait(resident, passed)
+            elif resident.owner is not None:
+                satisfied += self._rank(resident, resident.owner, passed)
             elif passed.attempt == 1:
                 satisfied.append(Satisfied(resident.who, passed))
         return satisfied
@@ -259,7 +345,22 @@ class Residents:
         handles = self._matcher.match(passed.event) if len(self._matcher) else []
         return [self._residents[handle] for handle in sorted((*handles, *self._open))]
 
-    def _rank(self, resident: _Resident, owner: Owner, passed: Passed, number: int) -> list[Satisfied]:
+    def _wait(self, resident: _Resident, passed: Passed) -> None:
+        """Let an event wait for its turn."""
+        is_second = passed.attempt == 2
+        moment = passed.at + (self._settings.buffer or 0.0) if is_second else passed.at
+        self._waited += 1
+        heappush(resident.waiting, (max(moment, self._elapsed), self._waited, passed))
+
+    def _ranked(self, resident: _Resident, owner: Owner, moment: float) -> list[Satisfied]:
+        """Rank what has waited until a moment."""
+        satisfied: list[Satisfied] = []
+        while resident.waiting and resident.waiting[0][0] <= moment:
+            satisfied += self._rank(resident, owner, heappop(resident.waiting)[2])
+        return satisfied
+
+    def _rank(self, resident: _Resident, owner: Owner, passed: Passed) -> list[Satisfied]:
+        number = self._number(passed)
         if passed.at < resident.at or (self._settings.is_numbered and passed.number < resident.since):
             return []
         if owner.is_timed and passed.at + owner.span < self._elapsed:
@@ -310,7 +411,7 @@ class Residents:
         """Remember how many events there were when: windows of probabilistic rankings have to be estimated."""
         if self._settings.algorithm == "probabilistic":
             origin = "" if self._settings.is_numbered else passed.origin
-            self._origins.setdefault(origin, deque()).append((passed.at, passed.number))
+            put_in_order(self._origins.setdefault(origin, deque()), (passed.at, passed.number), tuple)
 
     def _expected(self, at: float, span: float) -> int:
         counts = []
@@ -341,7 +442,15 @@ class Residents:
 
     @property
     def due(self) -> float:
-        """When something leaves a time window, or a recent buffer that goes by time."""
+        """When `advance` has something to do: something leaves a time window, or a recent buffer, or has waited."""
+        return self._next_moment + self._settings.lateness_s
+
+    def advance(self, now: float) -> list[Satisfied]:
+        """Let the time pass, up to and including now; return who is to be told of what."""
+        return self._elapse(now, inclusive=True)
+
+    @property
+    def _next_moment(self) -> float:
         due = min((self._due(each) for each in self._residents.values()), default=inf)
         buffer = self._settings.buffer
         if self._keeps_recent and self._recent and buffer is not None and not self._settings.is_numbered:
@@ -350,16 +459,23 @@ class Residents:
 
     def _due(self, resident: _Resident) -> float:
         due = resident.owner.due if resident.owner is not None and resident.owner.is_timed else inf
+        if resident.waiting:
+            due = min(due, resident.waiting[0][0])
         buffer = self._settings.buffer
         if resident.first_tries and buffer is not None and not self._settings.is_numbered:
             due = min(due, resident.first_tries[0][0] + buffer)
         return due
 
-    def elapse(self, until: float, *, inclusive: bool) -> list[Satisfied]:
-        """Let leave what leaves time windows and recent buffers before a time, or then, in order of time."""
+    def _elapse(self, until: float, *, inclusive: bool) -> list[Satisfied]:
+        """Let leave what leaves time windows and recent buffers before a time, or then, in order of time.
+
+        All of that is as much later as events wait. What has waited is ranked in between: at one time before anything
+        leaves.
+        """
         satisfied: list[Satisfied] = []
-        self._elapsed = max(self._elapsed, until)
-        while (due := self.due) < until or (inclusive and due <= until):
+        lateness_s = self._settings.lateness_s
+        while (due := self._next_moment) + lateness_s < until or (inclusive and due + lateness_s <= until):
+            self._elapsed = max(self._elapsed, due)
             is_buffer_timed = not self._settings.is_numbered
             if is_buffer_timed:
                 satisfied += self._try_again(due)
@@ -367,11 +483,13 @@ class Residents:
                 owner = resident.owner
                 if owner is None:
                     continue
+                satisfied += self._ranked(resident, owner, due)
                 if is_buffer_timed:
                     self._expel(resident, owner, due)
                 if owner.is_timed and owner.due <= due:
                     satisfied += [Satisfied(resident.who, self._held[each]) for each in owner.leave(due)]
                 self._note(resident, owner)
+        self._elapsed = max(self._elapsed, until - lateness_s)
         return satisfied
 
     def count(self, number: int) -> list[Satisfied]:
@@ -407,7 +525,7 @@ class Residents:
         while self._recent and self._has_left(self._recent[0].number, self._recent[0].at, now):
             first = self._recent.popleft()
             again = Passed.of(first, first.at, first.origin, first.number, 2)
-            satisfied += self._offer(again, self._number(again))
+            satisfied += self._offer(again)
         return satisfied
 
     def _expel(self, resident: _Resident, owner: Owner, now: float) -> None:
@@ -423,12 +541,14 @@ class Residents:
         resident = self._residents[self._handles[who]]
         owner = resident.owner
         if owner is None:
-            return Deposited(*who, resident.wanted)
+            return Deposited(*who, resident.wanted, number=resident.number)
         numbers = sorted(set(owner.held()) | {number for _, number in resident.first_tries})
-        state = (resident.at, resident.since, resident.positions, tuple(resident.first_tries), state_of(owner))
-        return Deposited(
-            *who, resident.wanted, state, tuple(self._held[each] for each in numbers if each in self._held)
-        )
+        held = [self._held[each] for each in numbers if each in self._held]
+        waiting = tuple((moment, len(held) + place) for place, (moment, _, _) in enumerate(sorted(resident.waiting)))
+        held += [passed for _, _, passed in sorted(resident.waiting)]
+        tries = tuple(resident.first_tries)
+        state = (resident.at, resident.since, resident.positions, tries, state_of(owner), waiting)
+        return Deposited(*who, resident.wanted, state, tuple(held), resident.number)
 
     def settle(self, moved: Iterable[Deposited], now: float) -> None:
         """Let subscriptions go on here as they were elsewhere; all of them, or none if one makes no sense."""
@@ -436,11 +556,11 @@ class Residents:
         try:
             for each in moved:
                 who = (each.home, each.client, each.key)
-                if who not in self._handles:
-                    self.add(who, each.wanted, now)
+                if who not in self._handles and each.number > self._over.get(who, -1):
+                    self.add(who, each.wanted, now, each.number)
                     settled.append(who)
                     self._resume(self._residents[self._handles[who]], each)
-        except (TamisError, TypeError, ValueError) as error:
+        except (TamisError, TypeError, ValueError, OverflowError, IndexError) as error:
             for who in settled:
                 self.remove(who)
             raise MessageError(f"a ranking that moves is broken: {error}", "what `moving` returns") from error
@@ -449,9 +569,17 @@ class Residents:
         resident.seen = LatestKeys(_SEEN_SINCE)
         if resident.owner is None:
             return
-        resident.at, resident.since, resident.positions, tries, state = moved.state
+        resident.at, resident.since, resident.positions, tries, state, waiting = moved.state
+        if not all(isinstance(each, int | float) and isfinite(each) for each in moved.state[:3]):
+            raise ValueError(f"it counts from {moved.state[:3]!r:.60}")
         resident.first_tries = deque((float(at), int(number)) for at, number in tries)
         resume(resident.owner, state)
+        for moment, place in waiting:
+            if not isfinite(moment):
+                raise ValueError(f"an event waits for {moment!r:.40}")
+            self._waited += 1
+            resident.waiting.append((float(moment), self._waited, moved.held[int(place)]))
+        heapify(resident.waiting)
         held = {self._number(each): each for each in moved.held}
         if missing := set(resident.owner.held()) - held.keys():
             raise ValueError(f"{len(missing)} events are ranked and not there")

@@ -80,7 +80,7 @@ class SubscriptionFlooder(SummarisingNode):
 
     def _hear(self, message: Message, source: str, now: float) -> list[Output]:
         if isinstance(message, Passed):
-            return self._settle(self.residents.take(message), now)
+            return self._settle(self.residents.take(message, now), now)
         assert isinstance(message, Flooded)
         if message.origin == self.name or message.version <= self._versions.get(message.origin, 0):
             return []
@@ -121,7 +121,7 @@ class SubscriptionFlooder(SummarisingNode):
         return list(dict.fromkeys(origin for origin, _ in self._known.match(passed.event))) if len(self._known) else []
 
     def _publish(self, passed: Passed, now: float) -> list[Output]:
-        outputs = self._settle(self.residents.take(passed), now)
+        outputs = self._settle(self.residents.take(passed, now), now)
         homes = self._homes(passed)
         self._recent.push(passed, {self.name, *homes})
         return outputs + [Post(home, passed) for home in homes]
@@ -135,7 +135,7 @@ class SubscriptionFlooder(SummarisingNode):
 
     @property
     def _due(self) -> float:
-        return min(self.residents.due, self._recent.due)
+        return min(super()._due, self._recent.due)
 
     def advance(self, now: float) -> list[Output]:
         return self._again(now, now) + super().advance(now)

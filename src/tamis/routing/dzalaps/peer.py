@@ -12,7 +12,8 @@ Source: Pripužić 2010, sections 6.4 and 6.5 (docs/bibliography.md).
 Departs: what a peer is told is the whole of its cells that another one wants, with a version, so that nothing depends
 on the order; events leave recent buffers by age or by the number of publications, as theorem 3.9 needs it, and not by
 how many a peer has seen; `second="local"` lets peers that were posted an event at first make its second attempt
-themselves; a client is told of an event once, wherever its subscriptions live. Joining and leaving: ours (`hand_over`).
+themselves; a client is told of an event once, wherever its subscriptions live. What is withdrawn is posted to every
+peer, as all know who there is. Joining and leaving: ours (`hand_over`).
 """
 
 from __future__ import annotations
@@ -21,10 +22,9 @@ from collections import Counter
 from math import inf
 from typing import TYPE_CHECKING, ClassVar
 
-from tamis.routing.distributed.base import RoutingNode
 from tamis.routing.distributed.recent import ServedEvents
-from tamis.routing.distributed.rendezvous import notified
-from tamis.routing.distributed.residents import Residents, Satisfied
+from tamis.routing.distributed.rendezvous import DepositingNode, notified, satisfied_by
+from tamis.routing.distributed.residents import Residents
 from tamis.routing.dzalaps.cells import Plots, area_of, has_cell, intersection
 from tamis.routing.dzalaps.hand_over import Moves, part_of
 from tamis.routing.dzalaps.merger import BORDERS, merger
@@ -38,28 +38,29 @@ from tamis.routing.messages import (
     Output,
     Passed,
     Post,
-    Reject,
     Relayed,
     Send,
     TakeBack,
     TakenOver,
+    Withdraw,
 )
+from tamis.topk.ranked import Ranked
+from tamis.topk.windows import CountWindow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
     from tamis.language.expressions import Expression
-    from tamis.routing.distributed.residents import Who
+    from tamis.routing.distributed.residents import Satisfied, Who
     from tamis.routing.dzalaps.cells import Area, Cell
     from tamis.routing.dzalaps.space import Space
     from tamis.routing.dzalaps.zones import Zone, Zones
-    from tamis.topk.ranked import Ranked
 
 SECOND = ("thesis", "local")
 
 
-class Peer(RoutingNode):
+class Peer(DepositingNode):
     """A peer, which holds a part of space.
 
     >>> import tamis
@@ -143,6 +144,10 @@ class Peer(RoutingNode):
         """Return the other peers that want the events of a cell of its own."""
         return [peer for peer, (_, area) in self._interested.items() if has_cell(area, cell)]
 
+    def _takers(self, cell: Cell) -> list[str]:
+        """Return to whom an event of a cell is posted: to who is interested, and to heirs, before they say what in."""
+        return list(dict.fromkeys((*self.interested_in(cell), *self._moves.heirs)))
+
     def interests(self) -> dict[str, Area]:
         """Return which cells of its own each other peer wants the events of."""
         return {peer: area for peer, (_, area) in self._interested.items() if area}
@@ -173,15 +178,11 @@ class Peer(RoutingNode):
 
     def _arrived(self, message: Deposit | TakeBack | Passed, cell: Cell, now: float) -> list[Output]:
         match message:
-            case Deposit(home, client, key, wanted):
-                if (home, client, key) not in self.residents:
-                    self.residents.add((home, client, key), wanted, now)
-            case TakeBack(home, client, key):
-                if (home, client, key) in self.residents:
-                    self.residents.remove((home, client, key))
+            case Deposit() | TakeBack():
+                self.residents.deposit(message)
             case Passed():
                 outputs = self._processed(message, now)
-                interested = self.interested_in(cell)
+                interested = self._takers(cell)
                 self.tally["interested"] += len(interested)
                 if self._counts_own and has_cell(self._merger, cell):
                     self.tally["interested"] += 1
@@ -191,20 +192,32 @@ class Peer(RoutingNode):
 
     # -- Own clients
 
+    def _objection(self, wanted: Expression | Ranked) -> str | None:
+        if (reason := super()._objection(wanted)) is not None:
+            return reason
+        if self.space.reach(wanted) is None:
+            return f"this has no place in space; expected the distance to a point by {self.space.described}"
+        if isinstance(wanted, Ranked) and isinstance(wanted.window, CountWindow) and not self.settings.is_numbered:
+            return f"{wanted.window} count events without a place, too, which come to no peer; choose a time window"
+        return None
+
     def _enter(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
-        place = self.space.reach(wanted)
-        if place is None:
-            del self._clients[who[1]][who[2]]
-            reason = f"this has no place in space; expected the distance to a point by {self.space.described}"
-            return [Reject(who[1], who[2], reason)]
         self.tally["subscribe"] += 1
-        return self._toward(Relayed(self._cell(place.point), Deposit(*who, wanted)), now)
+        return self._toward(Relayed(self._cell_of(wanted), self._deposit(who, wanted)), now)
 
     def _remove(self, who: Who, wanted: Expression | Ranked, now: float) -> list[Output]:
+        self.tally["unsubscribe"] += 1
+        return self._toward(Relayed(self._cell_of(wanted), self._take_back(who)), now)
+
+    def _spread(self, message: Withdraw, source: str) -> list[Output]:
+        return (
+            [Post(peer, message) for peer in self.plots.zones if peer != self.name] if source in self._clients else []
+        )
+
+    def _cell_of(self, wanted: Expression | Ranked) -> Cell:
         place = self.space.reach(wanted)
         assert place is not None
-        self.tally["unsubscribe"] += 1
-        return self._toward(Relayed(self._cell(place.point), TakeBack(*who)), now)
+        return self._cell(place.point)
 
     def _cell(self, point: tuple[float, ...]) -> Cell:
         return self.space.grid.cell(tuple(min(max(x, 0.0), 1.0) for x in point))
@@ -219,7 +232,7 @@ class Peer(RoutingNode):
     # -- Matching
 
     def _processed(self, passed: Passed, now: float) -> list[Output]:
-        return self._settle(self.residents.take(passed), now)
+        return self._settle(self.residents.take(passed, now), now)
 
     def _posted(self, passed: Passed, source: str, now: float) -> list[Output]:
         """Take an event that a peer has posted because this one is interested, or forwards to what has moved here."""
@@ -228,14 +241,14 @@ class Peer(RoutingNode):
             return []
         cell = self.space.cell(passed.event)
         is_forwarded = source in self._moves.sources and cell is not None and self.plots.owner(cell) != source
-        return self._settle(self.residents.take(passed, moved_only=is_forwarded), now)
+        return self._settle(self.residents.take(passed, now, moved_only=is_forwarded), now)
 
     def _settle(self, satisfied: list[Satisfied], now: float) -> list[Output]:
         """Say what has changed of the merger, and then whom to tell of what."""
         refreshed = self._refreshed(now)
         own, posts = notified(self.name, satisfied)
         self.tally["owner"] += len(posts) + len({each.publication.key for each in own})
-        return refreshed + self._deliveries(own) + posts
+        return refreshed + self._deliveries(own, now) + posts
 
     def _refreshed(self, now: float) -> list[Output]:
         """Return what others have to know of the merger as it is now: one message for each whom a change concerns."""
@@ -263,8 +276,8 @@ class Peer(RoutingNode):
             case Passed():
                 forwarded: list[Output] = [Post(heir, message) for heir in self._moves.heirs]
                 return forwarded + self._posted(message, source, now)
-            case Notified(publication, wanted):
-                return self._deliveries(Satisfied((self.name, client, key), publication) for client, key in wanted)
+            case Notified():
+                return self._deliveries(satisfied_by(message, self.name), now)
             case CellInterest(peer, version, area):
                 known, _ = self._interested.get(peer, (0, ()))
                 if version > known:
@@ -282,7 +295,7 @@ class Peer(RoutingNode):
 
     @property
     def _due(self) -> float:
-        return min(self.residents.due, self._recent.due, self._moves.due)
+        return min(super()._due, self._recent.due, self._moves.due)
 
     def _second_attempts(self, now: float, clock: float) -> list[Output]:
         outputs: list[Output] = []
@@ -293,7 +306,7 @@ class Peer(RoutingNode):
                 outputs += self._processed(kept.again, now)
                 if self._counts_own and has_cell(self._merger, cell):
                     self.tally["interested"] += 1
-            interested = self.interested_in(cell)
+            interested = self._takers(cell)
             if self._is_local:
                 interested = [peer for peer in interested if peer not in kept.served]
             self.tally["interested"] += len(interested)
@@ -321,20 +334,23 @@ class Peer(RoutingNode):
         This peer will be handed over those zones that it awaits, and hands over those that it gives away, each to its
         heir. Everybody must hear of it at once.
         """
+        moves = list(heirs)
         handed = [output for zone, heir in gives for output in self._given(zone, heir)]
         self.plots = Plots(zones, self.space.grid)
         own = self.plots.of(self.name)
         self._moves.expect(awaits)
+        # Who leaves forwards to its heirs until all know these, and says when that is.
+        reached = {*zones, *(giver for giver, _ in moves)}
         self._interested = {
             peer: (version, intersection(area, own))
             for peer, (version, area) in self._interested.items()
-            if peer in zones
+            if peer in reached
         }
         told_before = set(self._told)
         self._told = {
             peer: intersection(area or (), self.plots.of(peer)) for peer, area in self._told.items() if peer in zones
         }
-        for giver, heir in heirs:
+        for giver, heir in moves:
             if (giver == self.name or giver in told_before) and heir != self.name:
                 # What the giver hands over may be what this peer wanted before a message that is still under way.
                 self._told[heir] = None
@@ -364,9 +380,7 @@ class Peer(RoutingNode):
         return self._refreshed(now) if self._moves.advance(now) else []
 
     def _home_cell(self, who: Who) -> Cell:
-        place = self.space.reach(self.residents.wanted(who))
-        assert place is not None
-        return self._cell(place.point)
+        return self._cell_of(self.residents.wanted(who))
 
     def _taken_over(self, handed: HandOver, source: str, now: float) -> list[Output]:
         """Let what lived in a zone live here: others hear of it, then the old owner, then what has waited goes on."""
@@ -374,7 +388,7 @@ class Peer(RoutingNode):
         self.residents.settle(handed.subscriptions, now)
         own = self.plots.of(self.name)
         for peer, version, area in handed.interests:
-            if peer in self.plots.zones and peer not in self._moves.announced:
+            if (peer in self.plots.zones or peer == source) and peer not in self._moves.announced:
                 known, before = self._interested.get(peer, (0, ()))
                 self._interested[peer] = max(version, known), area_of((*before, *intersection(area, own)))
         self._recent.put_in(handed.recent)

@@ -33,7 +33,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
                 rows.append({"system": kind, "axis": axis, "number": number, **counts._asdict(), "total": counts.total})
     ms, cs = sizes.growing, sizes.crowds
     totals = {place: [each.total / each.rendezvous for each in counts] for place, counts in grown.items()}
-    updates = {place: [max(1.0, float(each.interest)) for each in counts] for place, counts in grown.items()}
+    updates = {place: [max(1, each.interest) / each.rendezvous for each in counts] for place, counts in grown.items()}
     claims = (
         *(judged("sub-linear", power(ms, totals["subscriptions", kind]), system=kind) for kind in KINDS),
         given(
@@ -57,7 +57,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     )
     setup = (
         f"k = 9, windows of {sizes.window:,}, {sizes.events:,} events, Boolean subscriptions of radius {RADIUS}; "
-        "otherwise as for the totals."
+        f"otherwise as for the totals.{sizes.shortened}"
     )
     return Result(setup, claims, plots, tuple(rows))
 

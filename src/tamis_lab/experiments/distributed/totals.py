@@ -63,7 +63,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         f"Boolean totals: {published.peers} peers, 12 cells an axis, 400 subscriptions of radius 0.09, counted over "
         f"{sizes.boolean_events:,} events and scaled to a million. The others: {sizes.peers} peers, "
         f"{sizes.subscriptions} subscriptions, k = 9, windows of {sizes.window:,}, {sizes.events:,} events; "
-        f"Boolean ones of radius {radius:.3f}, which match as many."
+        f"Boolean ones of radius {radius:.3f}, which match as many.{sizes.shortened}"
     )
     return Result(setup, claims, (bars,), tuple(rows))
 

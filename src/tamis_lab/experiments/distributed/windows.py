@@ -26,7 +26,8 @@ def run_of(sizes: DistributedSizes, seed: int, tell: Tell) -> Result:
     """Count at these sizes."""
     windows = (sizes.window // 2, sizes.window, 2 * sizes.window)
     rows: list[Row] = []
-    by: dict[tuple[str, int, int], Row] = {}
+    by: dict[tuple[str, int, int], dict[str, float]] = {}
+    """By kind, k and window: messages for an event."""
     for kind in (PA, RAPF):
         settings = [(k, sizes.window) for k in sizes.ks] + [(sizes.ks[1], window) for window in windows]
         for k, window in dict.fromkeys(settings):
@@ -34,15 +35,17 @@ def run_of(sizes: DistributedSizes, seed: int, tell: Tell) -> Result:
             counts = counted(kind, sizes, seed, k=k, window=window)
             row = {"algorithm": kind, "k": k, "window": window, **counts._asdict(), "total": counts.total}
             rows.append(row)
-            by[kind, k, window] = row
+            by[kind, k, window] = {
+                field: row[field] / counts.rendezvous for field in ("interested", "interest", "owner")
+            }
     k, window = sizes.ks[1], sizes.window
     # The ideal radius: as many events are told as of a ranked subscription.
-    volume = by[PA, k, window]["owner"] / sizes.events / sizes.subscriptions
+    volume = by[PA, k, window]["owner"] / sizes.subscriptions
     radius = radius_of(volume, seed)
     boolean = counted(BOOLEAN, sizes, seed, radius=radius)
-    share = boolean.interested / boolean.rendezvous / (by[PA, k, window]["interested"] / sizes.events)
+    share = boolean.interested / boolean.rendezvous / by[PA, k, window]["interested"]
     rows.append({"algorithm": BOOLEAN, "k": None, "window": None, **boolean._asdict(), "total": boolean.total})
-    most = max(sizes.ks)
+    most, least = max(sizes.ks), 1 / sizes.events
     moves = all(row["interest"] > 0 for (kind, _, _), row in by.items() if kind == RAPF)
     claims = (
         given(
@@ -55,7 +58,7 @@ def run_of(sizes: DistributedSizes, seed: int, tell: Tell) -> Result:
         judged("boolean-slightly-less", share),
         given(
             moves,
-            judged("updates", max(1, by[RAPF, k, window]["interest"]) / max(1, by[PA, k, window]["interest"])),
+            judged("updates", max(least, by[RAPF, k, window]["interest"]) / max(least, by[PA, k, window]["interest"])),
             WHOLE,
         ),
         judged("boolean-none", [boolean.interest == 0]),
@@ -69,7 +72,7 @@ def run_of(sizes: DistributedSizes, seed: int, tell: Tell) -> Result:
                 Curve(
                     kind,
                     tuple(map(float, xs)),
-                    tuple(by[kind, *point(x)][field] / sizes.events for x in xs),
+                    tuple(by[kind, *point(x)][field] for x in xs),
                 )
                 for kind in (PA, RAPF)
             ),
@@ -83,7 +86,7 @@ def run_of(sizes: DistributedSizes, seed: int, tell: Tell) -> Result:
     )
     setup = (
         f"{sizes.peers} peers, {sizes.subscriptions} subscriptions, {sizes.events:,} events after {sizes.warm_up:,}, a "
-        f"grid of {sizes.resolution} cells an axis; mergers go round the border, the own peer counts."
+        f"grid of {sizes.resolution} cells an axis; mergers go round the border, the own peer counts.{sizes.shortened}"
     )
     return Result(setup, claims, plots, tuple(rows))
 

@@ -55,9 +55,10 @@ def counted(
     centres = uniform(subscriptions or sizes.subscriptions, seed + 1)
     if kind == BOOLEAN:
         return count_boolean(zones, grid, centres, radius, uniform(sizes.boolean_events, seed + 2), convention)
-    events = uniform(sizes.warm_up + sizes.events, seed + 2)
+    count, warm_up = sizes.of_kind(kind == RAPF)
+    events = uniform(warm_up + count, seed + 2)
     ranking = ranking_of(kind, k, window or sizes.window, sizes.buffer)
-    return count_ranked(zones, grid, centres, ranking, events, sizes.warm_up, convention)
+    return count_ranked(zones, grid, centres, ranking, events, warm_up, convention)
 
 
 def radius_of(volume: float, seed: int) -> float:
