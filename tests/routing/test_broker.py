@@ -19,7 +19,6 @@ from tamis.routing import (
     Covering,
     Deliver,
     Entry,
-    Filter,
     Hello,
     KnownPeerError,
     LeaseOfLinksError,
@@ -31,6 +30,7 @@ from tamis.routing import (
     Publish,
     Reject,
     Renew,
+    ResumeFiltering,
     SchemaOfAnnouncementsError,
     SchemaOfStrategyError,
     Send,
@@ -225,7 +225,7 @@ def test_a_sender_stops_filtering_when_nearly_everything_matches_and_starts_when
     assert not broker.is_filtering("north")
     assert [peer for peer, _ in sent(broker.receive(Publish("b", {"x": 99}), "south", 0.0))] == ["north"]
     broker.receive(subscribe(1, "x = 50"), "north", 0.0)  # what is said meanwhile counts later
-    broker.receive(Filter(), "north", 1.0)
+    broker.receive(ResumeFiltering(), "north", 1.0)
     assert broker.is_filtering("north")
     assert sent(broker.receive(Publish("c", {"x": 99}), "south", 1.0)) == []
     assert sent(broker.receive(Publish("d", {"x": 50}), "south", 1.0)) != []
@@ -241,7 +241,7 @@ def test_a_receiver_asks_for_filtering_when_too_much_comes_in_vain():
     broker = broker_between("north", clients=["ann"], adaptation=Adaptation(ask_above=0.3, event_count=10))
     broker.receive(subscribe("s", "x < 5"), "ann", 0.0)
     said = [sent(broker.receive(Publish(number, {"x": number}), "north", 0.0)) for number in range(20)]
-    assert [index for index, each in enumerate(said) if ("north", Filter()) in each] == [9, 19]
+    assert [index for index, each in enumerate(said) if ("north", ResumeFiltering()) in each] == [9, 19]
 
 
 def test_bounds_that_make_brokers_quarrel_are_refused():
@@ -284,7 +284,7 @@ def test_a_neighbour_that_names_filters_as_clients_do_is_refused():
         broker_between("north").receive(subscribe("s", "x = 1"), "north", 0.0)
 
 
-@pytest.mark.parametrize("said", [Hello(), Filter(), Renew()])
+@pytest.mark.parametrize("said", [Hello(), ResumeFiltering(), Renew()])
 def test_what_only_neighbours_say_is_refused_from_a_client(said):
     with pytest.raises(MessageError, match=r"a client said .*expected Subscribe"):
         broker_between(clients=["ann"]).receive(said, "ann", 0.0)
@@ -446,7 +446,7 @@ def test_what_a_neighbour_said_ends_when_it_was_silent_for_its_lease():
 
 
 @pytest.mark.parametrize(
-    "said", [Renew(), Publish("e", {"x": 5}), subscribe(1, "x > 2"), Filter(), Unsubscribe((7,)), Hello()]
+    "said", [Renew(), Publish("e", {"x": 5}), subscribe(1, "x > 2"), ResumeFiltering(), Unsubscribe((7,)), Hello()]
 )
 def test_whatever_a_neighbour_says_renews_its_lease(said):
     broker = broker_between("north")

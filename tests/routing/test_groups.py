@@ -18,11 +18,11 @@ from tamis.routing import (
     Broker,
     Deliver,
     Entry,
-    Filter,
     MessageError,
     OtherSchemaError,
     Publish,
     Reject,
+    ResumeFiltering,
     Send,
     Subscribe,
     UnknownPeerError,
@@ -99,7 +99,7 @@ def changed(broker, what, peer, number, choice, count, now):
         case "advertise":
             return broker.receive(Advertise((Entry(key, FILTERS[number]),)), peer, now)
         case "filter" if is_neighbour:
-            return broker.receive(Filter(), peer, now)
+            return broker.receive(ResumeFiltering(), peer, now)
         case "leave" if choice == 3:
             outputs = broker.disconnect(peer, now)
             return outputs + (broker.connect(peer, now) if is_neighbour else broker.attach(peer) or [])
@@ -200,7 +200,7 @@ def test_nothing_has_happened_if_one_of_a_group_is_no_event():
     broker = broker_with({"ann": {"s": "x > 0"}}, ["north"])
     good = Publish("e", {"x": 1})
     for group, error in (
-        ([good, Filter()], MessageError),
+        ([good, ResumeFiltering()], MessageError),
         ([good, Publish(True, {"x": 1})], MessageError),
         ([good, Publish("f", 5)], EventError),
     ):

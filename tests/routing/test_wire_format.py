@@ -21,7 +21,6 @@ from tamis.routing import (
     Deposit,
     Deposited,
     Entry,
-    Filter,
     Flooded,
     Gossiped,
     HandOver,
@@ -32,6 +31,7 @@ from tamis.routing import (
     Publish,
     Relayed,
     Renew,
+    ResumeFiltering,
     Subscribe,
     TakeBack,
     TakenOver,
@@ -95,7 +95,7 @@ GOLDEN = [
         "677392a161c0a17281a178cb3ff8000000000000",
     ),
     (
-        Filter(),
+        ResumeFiltering(),
         "a7040690",
     ),
     (
@@ -279,13 +279,13 @@ def test_a_sender_says_what_the_table_lets_it_say(sender):
         Advertise: Advertise(()),
         Unadvertise: Unadvertise(()),
         Publish: Publish(1, {}),
-        Filter: Filter(),
+        ResumeFiltering: ResumeFiltering(),
         Renew: Renew(),
         Ask: Ask(1, tamis.parse("a = 1")),
         Passed: Passed(1, {}, 0.0, "b"),
         Withdraw: Withdraw(1, 0.0 if sender == "neighbour" else None),
     }
-    never = {"client": {Hello, Filter, Renew, Passed}, "neighbour": {Ask}}
+    never = {"client": {Hello, ResumeFiltering, Renew, Passed}, "neighbour": {Ask}}
     for kind, message in said.items():
         if kind in never[sender]:
             with pytest.raises(MessageError, match=f"a {sender} said {kind.__name__}; expected"):

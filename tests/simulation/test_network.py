@@ -111,7 +111,7 @@ def test_adaptive_filtering_saves_matching_and_loses_nothing():
     for seed in range(25):
         run = simulate(Scenario.of_seed(seed, schema=None), make)
         assert run.problems == [], f"replay with {run.scenario}"
-        asked += run.counters.messages["Filter"]
+        asked += run.counters.messages["ResumeFiltering"]
         stopped += sum(
             not broker.is_filtering(each) for broker in run.network.brokers.values() for each in broker.neighbours
         )

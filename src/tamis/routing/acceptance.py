@@ -60,11 +60,11 @@ _LAST_NUMBER = 2**53
 def check_message(message: Any, sender: str = "") -> None:
     """Raise an error unless this is a message, and one that its sender may send: a "client", a "neighbour", or either.
 
-    >>> from tamis.routing import Filter
-    >>> check_message(Filter(), "client")
+    >>> from tamis.routing import ResumeFiltering
+    >>> check_message(ResumeFiltering(), "client")
     Traceback (most recent call last):
         ...
-    tamis.routing.errors.MessageError: a client said Filter; expected Subscribe, Unsubscribe, Advertise, ...
+    tamis.routing.errors.MessageError: a client said ResumeFiltering; expected Subscribe, Unsubscribe, Advertise, ...
     """
     number = NUMBERS.get(type(message))
     if number is None:

@@ -64,7 +64,6 @@ from tamis.routing.messages import (
     Ask,
     Deliver,
     Entry,
-    Filter,
     Hello,
     Key,
     LostNeighbour,
@@ -73,6 +72,7 @@ from tamis.routing.messages import (
     Publish,
     Reject,
     Renew,
+    ResumeFiltering,
     Send,
     Subscribe,
     Unadvertise,
@@ -631,7 +631,7 @@ class Broker(Groups):
                 return self._withdrawn(key, at, source, now)
             case Ask(key, filter_):
                 return self._answered(source, key, filter_)
-            case Filter():
+            case ResumeFiltering():
                 self._filter_again(source, now)
             case Hello():
                 self._hello(source, message, now)

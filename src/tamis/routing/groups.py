@@ -21,7 +21,7 @@ from tamis.errors import EventError
 from tamis.language.schema import NO_SCHEMA
 from tamis.routing.acceptance import check_keys
 from tamis.routing.errors import MessageError
-from tamis.routing.messages import Filter, Output, Passed, Publish, Reject, Send
+from tamis.routing.messages import Output, Passed, Publish, Reject, ResumeFiltering, Send
 from tamis.routing.publishing import PublishingPart
 from tamis.routing.wanted import ClientMatches, Integers, NeighbourMatches, joined
 
@@ -232,7 +232,7 @@ class Groups(PublishingPart, ABC):
         is_wanted[clients.events] = True
         flags: list[bool] = is_wanted.tolist()
         return [
-            Send(source, Filter())
+            Send(source, ResumeFiltering())
             for each, event in zip(flags, events, strict=True)
             if self._note_received(source, is_wanted=each, event=event)
         ]
@@ -294,7 +294,7 @@ class Groups(PublishingPart, ABC):
             flags: list[bool] = is_wanted.tolist()
             for source, flag in zip(sources, flags, strict=True):
                 if self._note_received(source, is_wanted=flag, event=_NO_EVENT):
-                    outputs.append(Send(source, Filter()))
+                    outputs.append(Send(source, ResumeFiltering()))
         events, neighbours = np.nonzero(going)
         return NeighbourMatches(events, neighbours, names), outputs
 

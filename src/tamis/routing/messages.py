@@ -239,7 +239,7 @@ class Withdraw:
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class ResumeFiltering:
     """A neighbour asks that events be filtered for it again: too many came that nobody wanted."""
 
 
@@ -391,7 +391,7 @@ Message: TypeAlias = (
     | Advertise
     | Unadvertise
     | Publish
-    | Filter
+    | ResumeFiltering
     | Renew
     | Ask
     | Passed

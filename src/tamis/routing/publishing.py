@@ -22,7 +22,7 @@ from tamis.routing import announcements
 from tamis.routing.acceptance import check_keys
 from tamis.routing.errors import UnknownPeerError
 from tamis.routing.memory import LatestKeys
-from tamis.routing.messages import Deliver, Filter, Output, Passed, Publish, Reject, Send, Withdraw
+from tamis.routing.messages import Deliver, Output, Passed, Publish, Reject, ResumeFiltering, Send, Withdraw
 from tamis.routing.recent import RecentEvents
 
 if TYPE_CHECKING:
@@ -206,7 +206,7 @@ class PublishingPart(ABC):
                 outputs.append(Send(neighbour, message))
                 is_wanted = True
         if self._note_received(source, is_wanted=is_wanted, event=message.event):
-            outputs.append(Send(source, Filter()))
+            outputs.append(Send(source, ResumeFiltering()))
         return outputs
 
     def _served(self, message: Passed, wanted_by: Mapping[str, list[Key]]) -> dict[str, list[Key]]:

@@ -33,7 +33,7 @@ WINDOW = 256
 """So many events, or a block more, are looked at in one step while others come in,"""
 WIDEST = 2_048
 """and so many while none do."""
-_MUCH, _LITTLE = 2_048, 512
+_SHRINKS_ABOVE, _GROWS_BELOW = 2_048, 512
 """Deliveries of a step that make the next one shorter, or let it be longer."""
 
 
@@ -55,9 +55,9 @@ class Stride:
         """Take note of how many events have come in so far, and of how many deliveries the last step has found."""
         if taken != self._taken:
             self.events = WINDOW
-        elif delivery_count > _MUCH:
+        elif delivery_count > _SHRINKS_ABOVE:
             self.events = max(WINDOW, self.events // 2)
-        elif delivery_count < _LITTLE:
+        elif delivery_count < _GROWS_BELOW:
             self.events = min(WIDEST, self.events * 2)
         self._taken = taken
 

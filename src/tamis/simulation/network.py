@@ -27,7 +27,6 @@ from tamis.routing import (
     Broker,
     Deliver,
     Entry,
-    Filter,
     Gossiped,
     LostNeighbour,
     Message,
@@ -39,6 +38,7 @@ from tamis.routing import (
     Reject,
     Relayed,
     Renew,
+    ResumeFiltering,
     Send,
     Settling,
     Spread,
@@ -307,7 +307,7 @@ class Network:
         self._notice(MessageCarried(source, target, message))
         self._count_hop(source, target, message)
         frame: Frame = message
-        if self._settling is not None and not isinstance(message, Publish | Filter | Renew | Withdraw):
+        if self._settling is not None and not isinstance(message, Publish | ResumeFiltering | Renew | Withdraw):
             frame = Numbered(self._settling[source].sent(target), message)
         self.travel.send(source, target, frame, self.now)
 

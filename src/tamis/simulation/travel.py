@@ -41,12 +41,12 @@ class Travel:
     """What is under way, and on which links.
 
     >>> from random import Random
-    >>> from tamis.routing import Filter
+    >>> from tamis.routing import ResumeFiltering
     >>> travel = Travel(Random(1), (0.5, 1.0))
     >>> travel.open("a", "b")
-    >>> travel.send("a", "b", Filter(), now=0.0)
+    >>> travel.send("a", "b", ResumeFiltering(), now=0.0)
     >>> 0.5 <= travel.next_s <= 1.0, travel.arrive()
-    (True, ('a', 'b', Filter()))
+    (True, ('a', 'b', ResumeFiltering()))
     >>> travel.next_s
     inf
     """

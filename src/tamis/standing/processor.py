@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from tamis.standing.notification import Notification
 
 _ENDLESS = math.inf, math.inf
-_FEW = 4
+_MATCHED_AS_A_LIST = 4
 """So few events are matched sooner as a list."""
 _BOOLEAN, _STEP, _ENTRY, _LATEST = 0, 1, 2, 3
 """What the matcher's conditions belong to."""
@@ -796,7 +796,7 @@ def _pairs(batch: StandingBatch, matcher: Matcher) -> tuple[Numbers, Numbers]:
     if len(batch) == 1:
         handles = np.array(matcher.match(batch.mappings[0]), np.int64)
         return np.zeros(len(handles), np.int64), handles
-    table = matcher.match_batch(batch.events if len(batch) > _FEW else list(batch.mappings))
+    table = matcher.match_batch(batch.events if len(batch) > _MATCHED_AS_A_LIST else list(batch.mappings))
     rows, handles = (table[name].chunk(0).to_numpy() for name in ("event", "subscription"))
     return rows, handles
 
