@@ -10,11 +10,18 @@ from hypothesis import strategies as st
 
 from tamis.language.expressions import TRUE
 from tamis.routing import Broker, Deliver, Entry, Passed, Publish, Send, Subscribe
-from tamis.topk import Ranked
+from tamis.topk import Ranked, TopK
 from tamis.topk.policies import EveryChange, Hysteresis
 from tamis.topk.proxy_table import MovingFilter
 
 BEST = Ranked.parse("TOP 2 BY euclidean(array(x, y), array(4, 4)) OVER 12 SECONDS")
+
+
+class NeverRandom(Random):
+    """Chance that lets nothing happen."""
+
+    def random(self):
+        return 1.0
 
 
 class Pair:
@@ -65,12 +72,18 @@ class Pair:
         for each in waiting:
             self.carry("first", self.brokers["first"].receive(each.message, "home", now), now)
 
+    def advance(self, now):
+        for name in ("first", "home"):
+            self.carry(name, self.brokers[name].advance(now), now)
+
+    def publish(self, number, event, now):
+        self.advance(now)
+        self.carry("first", self.brokers["first"].receive(Publish(number, event), "shop", now), now)
+
     def play(self, points):
         for number, (x, y) in enumerate(points, start=1):
             now = float(number)
-            for name in ("first", "home"):
-                self.carry(name, self.brokers[name].advance(now), now)
-            self.carry("first", self.brokers["first"].receive(Publish(number, {"x": x, "y": y}), "shop", now), now)
+            self.publish(number, {"x": x, "y": y}, now)
             if self.chance.random() < 0.1:
                 self.arrive(now)
         return self
@@ -111,6 +124,28 @@ def test_a_looser_threshold_that_comes_late_loses_events_and_tells_nobody_twice_
         assert len(told) == len(set(told)) and set(told) <= set(range(1, len(points) + 1))
         lost, waited = lost + len(at_once - set(told)), waited + pair.waited
     assert waited > 25 and lost > 0, "so what loosens must travel at once"
+
+
+def test_a_looser_threshold_that_comes_late_may_have_a_worse_event_told():
+    """So lateness of what loosens does not only lose: who is not told of better events is told of worse ones."""
+    # moment     1   2    6             15  16              18   21
+    # distance   0   1                   2   3               4
+    # known      inf      1 (kept back, which is inf again)  inf
+    # told       0   1                   -   -               4    2, 3 (when they leave the recent buffer)
+    pair, centre, moments = Pair(EveryChange, "looser", NeverRandom()), TopK("naive"), {}
+    centre.add("best", BEST)
+    for number, (now, distance) in enumerate(((1.0, 0), (2.0, 1), (15.0, 2), (16.0, 3), (18.0, 4)), start=1):
+        if now == 18.0:
+            pair.arrive(17.0)
+        event = {"x": 4, "y": 4 + distance}
+        pair.publish(number, event, now)
+        moments |= {each.event: each.at for each in centre.process(event, now, number)}
+    assert pair.told == [(1, 1.0), (2, 2.0), (5, 18.0)]
+    assert moments == {1: 1.0, 2: 2.0, 3: 15.0, 4: 16.0}, "the fifth is not among the best two of what was published"
+    pair.advance(20.0), pair.advance(21.0)
+    assert pair.told[3:] == [(3, 20.0), (4, 21.0)], "told late, because they are sent again"
+    moments |= {each.event: each.at for each in centre.advance(27.0)}
+    assert moments[5] == 27.0, "and the fifth would have been told when the first of them leaves"
 
 
 def test_what_is_compared_is_a_threshold():
