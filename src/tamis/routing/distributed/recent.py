@@ -67,6 +67,11 @@ class ServedEvents:
     def __len__(self) -> int:
         return len(self._events)
 
+    @property
+    def events(self) -> list[Passed]:
+        """What it holds, the oldest first."""
+        return [kept.passed for kept in self._events]
+
     def push(self, passed: Passed, served: set[str]) -> None:
         """Keep an event, if there is a buffer."""
         if self._length is not None:

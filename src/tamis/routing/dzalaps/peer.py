@@ -28,6 +28,7 @@ from tamis.routing.distributed.residents import Residents
 from tamis.routing.dzalaps.cells import Plots, area_of, has_cell, intersection
 from tamis.routing.dzalaps.hand_over import Moves, part_of
 from tamis.routing.dzalaps.merger import BORDERS, merger
+from tamis.routing.dzalaps.presets import Presets
 from tamis.routing.errors import ZoneError
 from tamis.routing.messages import (
     CellInterest,
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from tamis.routing.dzalaps.zones import Zone, Zones
 
 SECOND = ("thesis", "local")
+INITIAL = ("whole", "preset")
 
 
 class Peer(DepositingNode):
@@ -81,6 +83,9 @@ class Peer(DepositingNode):
     boxes    of so many boxes of cells a merger consists, at most
     spread_s  after so many seconds at most a message has arrived; who gives a zone away forwards events for so long
     second   whether second attempts are posted to all who are interested (`thesis`), or made on the spot (`local`)
+    initial  whether a ranked subscription wants all of space at first (`whole`), or only what is as near as the k-th
+             best of what the peer's recent buffer holds (`preset`): fewer messages, and what is farther is lost
+             until as many have come, or a window has passed
     """
 
     name_of_strategy: ClassVar[str] = "D-ZaLaPS"
@@ -99,6 +104,7 @@ class Peer(DepositingNode):
         second: str = "thesis",
         counts_own: bool = False,
         spread_s: float = 0.0,
+        initial: str = "whole",
         **settings: Any,
     ) -> None:
         super().__init__(name, *args, **settings)
@@ -106,6 +112,10 @@ class Peer(DepositingNode):
             raise ZoneError(f"the border {border!r:.40}", " or ".join(BORDERS))
         if second not in SECOND:
             raise ZoneError(f"second attempts by {second!r:.40}", " or ".join(SECOND))
+        if initial not in INITIAL:
+            raise ZoneError(f"initial thresholds by {initial!r:.40}", " or ".join(INITIAL))
+        if initial == "preset" and self.settings.buffer is None:
+            raise ZoneError("preset thresholds, and no recent buffer", "RankingSettings(buffer=...), which they go by")
         if isinstance(boxes, bool) or not isinstance(boxes, int) or boxes < 1:
             raise ZoneError(f"a merger of {boxes!r:.40} boxes", "a whole number, at least 1")
         self.residents = Residents(self.settings, self._schema, keeps_recent=second == "local")
@@ -119,6 +129,7 @@ class Peer(DepositingNode):
         self._spread_s = float(spread_s)
         self._counts_own = counts_own
         self._is_local = second == "local"
+        self._presets: Presets | None = Presets(self.residents, self.settings) if initial == "preset" else None
         self._border, self._boxes = border, boxes
         self._merger: Area = ()
         self._version = 0
@@ -180,6 +191,8 @@ class Peer(DepositingNode):
         match message:
             case Deposit() | TakeBack():
                 self.residents.deposit(message)
+                if self._presets is not None and isinstance(message, Deposit):
+                    self._presets.begin(message, self._recent, self._schema)
             case Passed():
                 outputs = self._processed(message, now)
                 interested = self._takers(cell)
@@ -252,10 +265,12 @@ class Peer(DepositingNode):
 
     def _refreshed(self, now: float) -> list[Output]:
         """Return what others have to know of the merger as it is now: one message for each whom a change concerns."""
+        if self._presets is not None:
+            self._presets.end(now)
         reaches = [
             reach
             for who in self.residents
-            if (reach := self.space.reach(self.residents.wanted(who), self.residents.threshold(who))) is not None
+            if (reach := self.space.reach(self.residents.wanted(who), self._threshold(who))) is not None
         ]
         self._merger = merger([*reaches, *self._moves.reaches], self.space.grid, self._border, self._boxes)
         outputs: list[Output] = []
@@ -268,6 +283,10 @@ class Peer(DepositingNode):
                 self.tally["interest"] += 1
                 outputs.append(Post(peer, CellInterest(self.name, self._version, wanted)))
         return outputs
+
+    def _threshold(self, who: Who) -> float:
+        threshold = self.residents.threshold(who)
+        return threshold if self._presets is None else min(threshold, self._presets.threshold(who))
 
     def _hear(self, message: Message, source: str, now: float) -> list[Output]:
         match message:
@@ -295,11 +314,13 @@ class Peer(DepositingNode):
 
     @property
     def _due(self) -> float:
-        return min(super()._due, self._recent.due, self._moves.due)
+        preset_due = inf if self._presets is None else self._presets.due
+        return min(super()._due, self._recent.due, self._moves.due, preset_due)
 
     def _second_attempts(self, now: float, clock: float) -> list[Output]:
         outputs: list[Output] = []
-        for kept in self._recent.leaving(clock):
+        leaving = self._recent.leaving(clock)
+        for kept in leaving if self.settings.ranking.filter is not None else ():
             cell = self.space.cell(kept.passed.event)
             assert cell is not None
             if not self._is_local:
@@ -314,7 +335,8 @@ class Peer(DepositingNode):
         return outputs
 
     def advance(self, now: float) -> list[Output]:
-        return self._second_attempts(now, now) + super().advance(now) + self._forgotten(now)
+        outputs = self._second_attempts(now, now) + super().advance(now) + self._forgotten(now)
+        return outputs + (self._refreshed(now) if self._presets is not None else [])
 
     def try_again(self, number: int, now: float) -> list[Output]:
         return self._second_attempts(now, number)
