@@ -3,6 +3,7 @@
 A lab runs them again and writes one page with plots and verdicts, and the same as JSON.
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,9 @@ NOTES = (
     "The folder gets [cyan]index.html[/cyan], which needs no other file, and [cyan]results.json[/cyan]. Without "
     "[bold]--quick[/bold] or [bold]--full[/bold] a lab takes half an hour; times are processor times, so other work on "
     "the machine affects them little.",
+    "An experiment is a set of independent settings. With [bold]--spark URL[/bold] each is a task of a Spark "
+    "job, and the rows are the same; Tamis must be installed where the tasks run. Experiments that measure times are "
+    "left out unless [bold]--times[/bold] asks for them.",
 )
 
 DESCRIPTIONS = {
@@ -58,6 +62,17 @@ def lab(
         int,
         typer.Option(min=1, help="Run each experiment this many times, with different seeds: plots get error bars."),
     ] = 1,
+    spark: Annotated[
+        str | None,
+        typer.Option(
+            "--spark",
+            metavar="URL",
+            help="Measure the settings of each experiment on this Spark master, such as local[*]: counts, not times.",
+        ),
+    ] = None,
+    times: Annotated[
+        bool, typer.Option("--times", help="With --spark: run experiments that measure times, too.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run published experiments again, and compare."""
@@ -69,9 +84,10 @@ def lab(
         if quick and full:
             raise InputError("a run is quick or full, not both")
         experiments = _experiments()
-        with _advancing() as tell:
+        chosen = _chosen(experiments.LABS[name], name, only or [], spark is not None, times)
+        with _advancing() as tell, _spread_over(spark):
             scale = "quick" if quick else "full" if full else "default"
-            report = experiments.run(name, scale=scale, seed=seed, repeats=repeats, only=only or (), tell=tell)
+            report = experiments.run(name, scale=scale, seed=seed, repeats=repeats, only=chosen, tell=tell)
         try:
             page, results = experiments.write(report, out)
         except OSError as error:
@@ -85,6 +101,45 @@ def lab(
 def _experiments() -> Any:
     """Return the labs, imported only here, so that no other command waits for arrays; or say what to install."""
     return literature.loaded("experiments", "this command")
+
+
+def _chosen(experiments: Any, name: str, only: list[str], is_on_spark: bool, times: bool) -> list[str]:
+    """Return the experiments to run, all of them if none is named; on Spark without those that measure times."""
+    if times and not is_on_spark:
+        raise InputError("--times goes with --spark; here, all experiments measure what they measure")
+    if not is_on_spark or times:
+        return only
+    is_timed = literature.loaded("experiments.sweeping", "this command").is_timed
+    timed = [each.key for each in experiments if is_timed(name, each.key)]
+    asked = [key for key in only if key in timed]
+    if asked:
+        raise InputError(
+            f"{', '.join(asked)} measures times, which are worth little where others work beside it",
+            hint="Add --times to run it on Spark nevertheless.",
+        )
+    chosen = only or [each.key for each in experiments if each.key not in timed]
+    if not chosen:
+        raise InputError(f"all experiments of {name} measure times", hint="Add --times to run them on Spark.")
+    return chosen
+
+
+@contextmanager
+def _spread_over(master: str | None) -> Iterator[None]:
+    """Let experiments measure their settings on Spark, if it is wanted."""
+    if master is None:
+        yield
+        return
+    from functools import partial
+
+    from tamis.spark import running
+    from tamis.spark.spreading import spread
+
+    sweeping = literature.loaded("experiments.sweeping", "this command")
+    with (
+        running(master=master, name="tamis lab", log=os.devnull) as session,
+        sweeping.spreading(partial(spread, session)),
+    ):
+        yield
 
 
 def _show_report(report: Any, page: Path) -> None:

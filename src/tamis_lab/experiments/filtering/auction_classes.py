@@ -17,6 +17,7 @@ from tamis_lab.experiments.filtering.auction_memory import MIXES
 from tamis_lab.experiments.filtering.knees import judged_ratio
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, field_of
 from tamis_lab.experiments.statements import Judge
+from tamis_lab.experiments.sweeping import swept
 
 judged = Judge("filtering", "auction classes")
 
@@ -31,7 +32,7 @@ _COUNTED = 16
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Measure both, class by class, over the number of subscriptions."""
-    rows = [row for name in (*CLASSES, CAPTIONED) for row in _sweep(name, scale, seed, tell)]
+    rows = [row for some in swept(_sweep, (*CLASSES, CAPTIONED), scale, seed, tell) for row in some]
     plots = []
     for name in (*CLASSES, CAPTIONED):
         mine = [row for row in rows if row["class"] == name]

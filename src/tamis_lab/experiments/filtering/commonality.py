@@ -6,6 +6,8 @@ memory falls all the same, because each list of an association table has its own
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from tamis.language import parse
@@ -15,6 +17,7 @@ from tamis_lab.experiments.filtering.own_memory import own_memory
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, field_of
 from tamis_lab.experiments.filtering.turning_points import alternatives
 from tamis_lab.experiments.statements import Judge
+from tamis_lab.experiments.sweeping import swept
 from tamis_lab.matching.formulas import characteristics
 
 judged = Judge("filtering", "commonality")
@@ -27,7 +30,7 @@ _NAMES = (BOOLEAN, COUNTING)
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Measure memory where more and more predicates are in common."""
-    rows = [_row(count, share, scale, seed, tell) for count in ALTERNATIVES for share in COMMONALITIES]
+    rows = swept(_row, product(ALTERNATIVES, COMMONALITIES), scale, seed, tell)
     claims = []
     for name in _NAMES:
         falls = [_last(rows, name, count) / _first(rows, name, count) for count in ALTERNATIVES]
@@ -57,7 +60,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     return Result(setup, tuple(claims), (plot,), tuple(rows))
 
 
-def _row(count: int, commonality: float, scale: Scale, seed: int, tell: Tell) -> Row:
+def _row(setting: tuple[int, float], scale: Scale, seed: int, tell: Tell) -> Row:
+    count, commonality = setting
     tell(f"{commonality:.0%} of the predicates in common, {count} alternatives")
     texts = _texts(scale.memory_count, count, commonality, np.random.default_rng(seed))
     field = field_of(*_NAMES)

@@ -16,6 +16,7 @@ from tamis import parse
 from tamis.standing import Standing
 from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.statements import Judge
+from tamis_lab.experiments.sweeping import swept
 from tamis_lab.matching.atree import SequenceTree, Then
 
 judged = Judge("filtering", "composite events")
@@ -29,7 +30,7 @@ _EVENTS = 4
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Let both find the runs of the same sequences, with more and more time that must lie in between."""
-    rows = [_row(least, scale, seed, tell) for least in _LEAST_S]
+    rows = swept(_row, _LEAST_S, scale, seed, tell)
     without, *others = rows
     claims = (
         judged("within", [_are_alike(without)], details=_shares([without])),

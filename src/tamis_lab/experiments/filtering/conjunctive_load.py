@@ -17,6 +17,7 @@ from tamis.workloads.expression_trees import shared_shares
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import A_TREES, COUNTING, GENERAL, GRYPHON, PATHS, ZERO, field_of
 from tamis_lab.experiments.statements import Judge
+from tamis_lab.experiments.sweeping import swept
 
 judged = Judge("filtering", "conjunctive load")
 
@@ -42,7 +43,7 @@ _MEASURED = {
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Measure everybody over the number of subscriptions, for each length."""
-    rows = [row for length in scale.lengths for row in _sweep(length, scale, seed, tell)]
+    rows = [row for some in swept(_sweep, scale.lengths, scale, seed, tell) for row in some]
     length = scale.lengths[-1]
     mine = [row for row in rows if row["length"] == length]
     setting = f"L = {length}, N = {mine[-1]['subscriptions']:,}"

@@ -9,6 +9,7 @@ from __future__ import annotations
 from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING, PATHS, field_of
 from tamis_lab.experiments.statements import Judge
+from tamis_lab.experiments.sweeping import swept
 
 judged = Judge("filtering", "normal forms")
 
@@ -18,7 +19,7 @@ _NAMES = (COUNTING, BOOLEAN, PATHS)
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Measure what subscriptions of more and more factors become."""
-    rows = [_row(factors, max(4, scale.memory_count >> factors), tell) for factors in FACTORS]
+    rows = swept(_row, FACTORS, scale, seed, tell)
     three = rows[FACTORS.index(3)]
     claims = (
         judged("eight-conjunctions", three["conjunctions"]),
@@ -32,7 +33,8 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     return Result("Subscriptions of k factors with two alternatives each.", claims, (plot,), tuple(rows))
 
 
-def _row(factors: int, count: int, tell: Tell) -> Row:
+def _row(factors: int, scale: Scale, seed: int, tell: Tell) -> Row:
+    count = max(4, scale.memory_count >> factors)
     texts = [
         " AND ".join(f"(a{2 * each} = {number} OR a{2 * each + 1} = {number})" for each in range(factors))
         for number in range(count)

@@ -9,6 +9,7 @@ from tamis.workloads import Expressions
 from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.filtering.subjects import PATHS, field_of
 from tamis_lab.experiments.statements import Judge
+from tamis_lab.experiments.sweeping import swept
 
 judged = Judge("filtering", "overlap")
 
@@ -24,7 +25,7 @@ _MEASURED = {
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Measure the A-Tree over the share of nodes that subscriptions have in common."""
-    rows = [_row(shared, scale, seed, tell) for shared in SHARED]
+    rows = swept(_row, SHARED, scale, seed, tell)
     claims = tuple(judged(f"shared-{what}", SHARED, [row[what] for row in rows]) for what in _MEASURED)
     plots = tuple(
         Plot(

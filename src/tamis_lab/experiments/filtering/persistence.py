@@ -9,12 +9,14 @@ counted by `tamis.Standing`: the condition, and the change to it per subject.
 from __future__ import annotations
 
 from importlib.util import find_spec
+from itertools import product
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tamis.standing import Standing
 from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.statements import Judge
+from tamis_lab.experiments.sweeping import swept
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -70,7 +72,7 @@ def loads() -> dict[str, Callable[[int, int, Random], SubjectSeries]]:
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Count what is told of every event, and of changes only, for more and more events."""
     counts = [scale.most_events << step for step in range(4)]
-    rows = [_row(name, make, scale, count, seed, tell) for name, make in loads().items() for count in counts]
+    rows = swept(_row, product(loads(), counts), scale, seed, tell)
     most = [row for row in rows if row["events"] == counts[-1]]
     claims = [
         judged("fewer", row["notified of changes"] / row["notified of events"], name=row["load"], at=_at(row))
@@ -95,9 +97,9 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     return Result(setup, tuple(claims), (plot,), tuple(rows))
 
 
-def _row(
-    name: str, make: Callable[[int, int, Random], SubjectSeries], scale: Scale, count: int, seed: int, tell: Tell
-) -> Row:
+def _row(setting: tuple[str, int], scale: Scale, seed: int, tell: Tell) -> Row:
+    name, count = setting
+    make = loads()[name]
     tell(f"{name}, {count:,} events")
     series = make(scale.memory_count, count, Random(seed))
     notified: dict[str, list[Any]] = {}
