@@ -91,7 +91,11 @@ def written(report: Report) -> str:
             "<h2>Experiments</h2>",
             '<input type="checkbox" id="otherwise"> <label for="otherwise">only what does not plainly agree</label>',
             _contents(report),
-            *(part for outcome in report.outcomes for part in _section(*outcome)),
+            *(
+                part
+                for outcome in report.outcomes
+                for part in _section(*outcome, report.other_sizes.get(outcome[0].key, ""))
+            ),
             "</body></html>",
         )
     )
@@ -191,10 +195,11 @@ def _why(claim: Claim) -> str:
     return f'<tr class="why"><td colspan="5"><div><b>Why:</b> {escape(claim.remark or UNKNOWN)}</div></td></tr>'
 
 
-def _section(experiment: Experiment, result: Result, seconds: float) -> list[str]:
+def _section(experiment: Experiment, result: Result, seconds: float, other_size: str) -> list[str]:
     parts = [
         f'<h2 id="{_anchor(experiment)}">{escape(experiment.question)}</h2>',
         f'<p class="dim">{escape(experiment.source)}. {escape(result.setup)} <small>({seconds:,.0f} s)</small></p>',
+        f'<p class="dim"><b>Not the published size:</b> {escape(other_size)}</p>' if other_size else "",
         '<div class="plots">',
         *(f"<figure>{drawn(plot)}{_caption(plot)}</figure>" for plot in result.plots),
         "</div>",

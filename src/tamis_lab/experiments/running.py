@@ -22,6 +22,7 @@ from tamis_lab.experiments import distributed, filtering, routing, topk
 from tamis_lab.experiments.base import OUTCOMES, SCALES, Experiment, Result, Scale
 from tamis_lab.experiments.errors import LabError, MissingPlotsError
 from tamis_lab.experiments.repeats import merged
+from tamis_lab.experiments.statements import other_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -51,6 +52,11 @@ class Report:
     circumstances: dict[str, str] = field(default_factory=dict)
     repeats: int = 1
     """How often each experiment ran, with `seed` and the numbers after it."""
+
+    @property
+    def other_sizes(self) -> dict[str, str]:
+        """By experiment, in which sizes a full run differs from what was published, and why; nothing of other runs."""
+        return other_sizes(self.lab) if self.scale.name == "full" else {}
 
     @property
     def claims(self) -> list[Claim]:
@@ -85,6 +91,7 @@ class Report:
                     "source": experiment.source,
                     "seconds": round(seconds, 3),
                     "setup": result.setup,
+                    "other_size": self.other_sizes.get(experiment.key, ""),
                     "claims": [asdict(claim) for claim in result.claims],
                     "rows": list(result.rows),
                 }

@@ -15,9 +15,10 @@ that a measurement is about, and leaves the rest to the judge, which is the same
 `{word}` in a text stands for what the experiment says at that place. A statement that was made of several things names
 the words that tell them apart (`each`); then any value may be a table by these words. A `remark` says why ours may come
 out otherwise; one that many statements have stands under a name in `[remarks]`. A `caveat` says what our figure depends
-on even where it agrees; `[caveats]` names one of `CAVEATS` for all statements of an experiment. `[sources]` says whose
-statements an experiment compares with; `where` is read (`citations`), and a place that is not in the contents of its
-source is refused.
+on even where it agrees; `[caveats]` names one of `CAVEATS` for all statements of an experiment. `[sizes]` says in which
+sizes of an experiment a full run differs from what was published, and why; who is not in it has the published ones, or
+there are none. `[sources]` says whose statements an experiment compares with; `where` is read (`citations`), and a
+place that is not in the contents of its source is refused.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def statements(lab: str, folder: Path = FOLDER) -> dict[str, dict[str, Statement
     0.73
     """
     document = tomllib.loads((folder / f"{lab}.toml").read_text("utf-8"))
-    remarks, sources, caveats = (document.pop(name, {}) for name in ("remarks", "sources", "caveats"))
+    remarks, sources, caveats, _ = (document.pop(name, {}) for name in ("remarks", "sources", "caveats", "sizes"))
     without = [experiment for experiment in document if caveats.get(experiment) not in CAVEATS]
     if without:
         raise LabError(f"{lab}.toml: [caveats] has none for {', '.join(without)}; expected one of {', '.join(CAVEATS)}")
@@ -113,6 +114,16 @@ def statements(lab: str, folder: Path = FOLDER) -> dict[str, dict[str, Statement
         )
         for experiment, entries in document.items()
     }
+
+
+def other_sizes(lab: str, folder: Path = FOLDER) -> dict[str, str]:
+    """Return, for experiments of a lab, how a full run differs from the published sizes, and why.
+
+    >>> other_sizes("filtering")["conjunctive load"][:46]
+    'Published are up to 4,000,000 subscriptions; a'
+    """
+    sizes: dict[str, str] = tomllib.loads((folder / f"{lab}.toml").read_text("utf-8")).get("sizes", {})
+    return sizes
 
 
 def _by_key(place: str, statements: list[Statement]) -> dict[str, Statement]:

@@ -10,7 +10,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from tamis_lab.experiments.base import Bars, Claim, Curve, Experiment, Judgement, Plot, Result
+from tamis_lab.experiments.base import SCALES, Bars, Claim, Curve, Experiment, Judgement, Plot, Result
+from tamis_lab.experiments.filtering import EXPERIMENTS
 from tamis_lab.experiments.page import UNKNOWN, written
 from tamis_lab.experiments.plots import PART_COLOURS, coinciding, drawn
 from tamis_lab.experiments.running import Report
@@ -189,3 +190,13 @@ def test_every_part_of_bars_has_a_colour_of_its_own():
     colours = re.findall(r"fill: (#[0-9a-f]{6})", picture)
     assert all(colours.count(colour) >= 2 for colour in set(PART_COLOURS)), "in the bar and in the legend"
     assert len(set(PART_COLOURS)) == len(PART_COLOURS) >= len(parts)
+
+
+def test_a_full_run_says_where_its_sizes_are_not_the_published_ones():
+    (experiment,) = [each for each in EXPERIMENTS if each.key == "conjunctive load"]
+    full = Report("filtering", SCALES["full"], 1, ((experiment, Result("A load."), 1.0),), {})
+    assert "4,000,000 subscriptions" in written(full) and "Not the published size" in written(full)
+    assert "4,000,000 subscriptions" in full.as_dict()["experiments"][0]["other_size"]
+    quick = replace(full, scale=SCALES["quick"])
+    assert "Not the published size" not in written(quick)
+    assert not quick.as_dict()["experiments"][0]["other_size"]

@@ -6,7 +6,7 @@ import pytest
 
 from tamis_lab.experiments import LABS, Judgement, LabError
 from tamis_lab.experiments.citations import CONTENTS
-from tamis_lab.experiments.statements import FOLDER, JUDGEMENTS, Judge, statements
+from tamis_lab.experiments.statements import FOLDER, JUDGEMENTS, Judge, other_sizes, statements
 
 every_lab = pytest.mark.parametrize("lab", LABS)
 GOOD = """
@@ -108,3 +108,11 @@ def test_a_statement_that_cannot_be_judged_is_refused_when_it_is_read(tmp_path, 
     with pytest.raises(LabError, match=r"bad\.toml, one experiment") as caught:
         statements("bad", tmp_path)
     assert told in str(caught.value)
+
+
+@every_lab
+def test_what_is_said_of_full_sizes_is_said_of_experiments(lab):
+    said = other_sizes(lab)
+    assert said.keys() <= {experiment.key for experiment in LABS[lab]}
+    assert all(len(text) > 30 and text.endswith(".") for text in said.values())
+    assert lab == "distributed" or said

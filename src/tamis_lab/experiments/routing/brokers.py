@@ -22,33 +22,36 @@ MEASURE = "occurrence"
 LINE, STAR = TOPOLOGIES = ("line", "star")
 TIMED = 2
 """So many brokers of a kind are timed: ends and middles of a line, the centre and leaves of a star."""
+PUBLISHED = 12_500
+"""Subscriptions in all networks of the source."""
 Loads = dict[tuple[str, int], list[float]]
 
 
 def run(scale: Scale, seed: int, tell: Tell) -> Result:
     """Compute the loads of lines and stars of all sizes, and time some of their brokers."""
     sizes = sizes_of(scale)
-    pruning = Pruning(auctions(sizes, seed), MEASURE)
+    count = min(sizes.subscriptions, PUBLISHED)
+    pruning = Pruning(auctions(sizes, seed, count=count), MEASURE)
     loads: Loads = {}
     rows: list[Row] = []
     for topology in TOPOLOGIES:
-        for count in sizes.brokers:
-            tell(f"{topology} of {count}")
-            overlay = LabOverlay(topology, count)
-            loads[topology, count] = pruning.loads(overlay)
+        for broker_count in sizes.brokers:
+            tell(f"{topology} of {broker_count}")
+            overlay = LabOverlay(topology, broker_count)
+            loads[topology, broker_count] = pruning.loads(overlay)
             rows += [
                 {
                     "topology": topology,
-                    "brokers": count,
+                    "brokers": broker_count,
                     "share of prunings": share,
                     "table gone": pruning.reduction(share),
-                    "load": loads[topology, count][FINE.index(share)],
+                    "load": loads[topology, broker_count][FINE.index(share)],
                     "ms": 1e3 * network_s(BOOLEAN, pruning, share, overlay, scale, timed=TIMED),
                 }
                 for share in sizes.few_shares
             ]
     setup = (
-        f"Book auctions, {sizes.subscriptions:,} subscriptions in lines and stars of {sizes.brokers[0]} to "
+        f"Book auctions, {count:,} subscriptions in lines and stars of {sizes.brokers[0]} to "
         f"{sizes.brokers[-1]} brokers, pruned by {MEASURE}. Of brokers with as many neighbours up to {TIMED + 1} are "
         "timed, and stand for the others."
     )

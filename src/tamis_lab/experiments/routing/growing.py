@@ -1,15 +1,17 @@
 """What changes if there are more subscriptions?
 
-Boolean filtering against counting conjunctions, with and without the filtering shortcut, before anything is pruned; and
-pruning by occurrence, for fewer and for more subscriptions.
+Boolean filtering against counting conjunctions, with and without the filtering shortcut, before anything is pruned,
+also for all five distributions of operands; and pruning by occurrence, for fewer and for more subscriptions.
 """
 
 from __future__ import annotations
 
 from math import log
 
+from tamis.workloads.distributions import OPERAND_DISTRIBUTIONS
 from tamis_lab.experiments import verdicts
 from tamis_lab.experiments.base import Claim, Curve, Experiment, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.books import books
 from tamis_lab.experiments.filtering.subjects import BOOLEAN, COUNTING
 from tamis_lab.experiments.routing.conjunctive import COUNTERS
 from tamis_lab.experiments.routing.filter_times import central_s, network_s, spent_remark
@@ -64,12 +66,30 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
                 "table gone": pruning.reduction(1.0),
             }
         )
+    by_operands = [_unpruned(name, sizes.growing[0], seed, line, scale, tell) for name in OPERAND_DISTRIBUTIONS]
     setup = (
         f"Book auctions, {', '.join(f'{count:,}' for count in sizes.growing)} subscriptions on a line of {BROKERS} "
         f"brokers, pruned by {MEASURE}, or, as {COUNTING} needs them, as conjunctions. Time is what all brokers spend "
         "on an event."
     )
-    return Result(setup, _claims(rows, curves, line), _plots(rows, curves, line), tuple(rows))
+    claims = (*_claims(rows, curves, line), _over_operands(by_operands))
+    return Result(setup, claims, _plots(rows, curves, line), (*rows, *by_operands))
+
+
+def _unpruned(distribution: str, count: int, seed: int, line: LabOverlay, scale: Scale, tell: Tell) -> Row:
+    tell(f"{count:,} subscriptions, operands {distribution}")
+    traffic = auctions(sizes_of(scale), seed, books(operand_distribution=distribution), count)
+    parts = Pruning(conjunctive(traffic), MEASURE)
+    return {
+        "operands": distribution,
+        "subscriptions": count,
+        BOOLEAN: 1e3 * network_s(BOOLEAN, Pruning(traffic, MEASURE), 0.0, line, scale),
+        COUNTING: 1e3 * network_s(COUNTING, parts, 0.0, line, scale),
+    }
+
+
+def _over_operands(rows: list[Row]) -> Claim:
+    return judged("operands-hardly-matter", {row["operands"]: row[BOOLEAN] / row[COUNTING] for row in rows})
 
 
 def near(rows: list[Row], count: int) -> Row:
