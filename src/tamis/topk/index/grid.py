@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from tamis.topk.kernels import Floats
     from tamis.topk.scoring import Group
 
-_CELLS = 4096
 _LINEAR_CELLS = 256
 """A half-space reaches into a good part of all cells, so there are fewer of them."""
 _MOST_ROWS = 6
@@ -40,11 +39,14 @@ class Grid(Index):
     """Lists of slots by cells."""
 
     name: ClassVar[str] = "grid"
+    most_cells: ClassVar[int] = 4096
+    """Along each axis there are as many as make up so many at most, and two at least."""
 
     def __init__(self, group: Group, bounds: Floats, sample: Floats) -> None:
         self._shape = shape = shape_of(group)
         rows, numbers = shape.rows, shape.numbers
-        resolution = max(2, int((_LINEAR_CELLS if shape.form == kernels.SUM else _CELLS) ** (1 / rows) + 1e-9))
+        cells = _LINEAR_CELLS if shape.form == kernels.SUM else self.most_cells
+        resolution = max(2, int(cells ** (1 / rows) + 1e-9))
         sampled = sample[shape.first : shape.first + rows]
         points = sampled[:, np.isfinite(sampled).all(axis=0)]
         if not points.shape[1]:

@@ -15,6 +15,7 @@ from tamis_lab.experiments.topk import (
     kept,
     limits,
     messages,
+    parameters,
     sweeps,
     thresholds,
     times,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
 EXPERIMENTS: tuple[Experiment, ...] = tuple(
     module.EXPERIMENT
-    for module in (limits, kept, times, sweeps, grids, errors_made, indexes, thresholds, volume, messages)
+    for module in (limits, kept, times, sweeps, parameters, grids, errors_made, indexes, thresholds, volume, messages)
 )
 
 __all__ = ["EXPERIMENTS"]
