@@ -11,7 +11,7 @@ import tamis.service
 
 FOLDER = Path(tamis.service.__file__).parent
 PURE = (
-    "node", "roster", "subscribers", "deliveries", "dispatching", "catching_up", "gate", "recent", "event_keys", "unwanted",
+    "node", "roster", "subscribers", "deliveries", "dispatching", "catching_up", "gate", "grouping", "recent", "event_keys", "unwanted",
     "interest", "standing", "windows", "changes", "messages", "positions", "errors", "permissions", "quotas", "filters", "dialects",
     "starting_points", "cloud_events", "content_modes", "log/base", "log/retention", "links/frames", "links/sessions",
     "links/neighbours", "links/graph_neighbours", "links/agreement", "links/talking", "links/requests",

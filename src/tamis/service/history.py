@@ -141,7 +141,8 @@ async def read_events(
         end = positions.until if block is None else min(block.first, positions.until)
         some: list[Found | Missing] = [*_missing(log, first, end)]
         if block is not None:
-            some += await asyncio.to_thread(_wanted, block, positions, choose)
+            entries = await asyncio.to_thread(entries_of, block, positions, choose)
+            some += [Found(each.position, each.body) for each in entries]
         first = end if block is None else block.last + 1
         if some:
             yield some
@@ -157,19 +158,3 @@ def _missing(log: Readable, first: int, end: int) -> Iterator[Missing]:
     for gap in log.gaps():
         if gap.first < end and gap.last >= max(first, begins):
             yield Missing(max(gap.first, first, begins), min(gap.last, end - 1), "damage")
-
-
-def _wanted(block: Block, positions: Range, choose: Callable[[Sequence[Any]], list[bool]]) -> list[Found]:
-    """Return what is wanted of a block."""
-    begin = max(0, positions.first - block.first)
-    end = max(begin, min(len(block.events), positions.until - block.first))
-    bodies = block.events[begin:end]
-    records: list[Mapping[str, Any]] = [
-        record_of(body, flags) for body, flags in zip(bodies, block.flags[begin:end], strict=True)
-    ]
-    wanted = choose(records)
-    return [
-        Found(block.first + begin + index, body)
-        for index, (body, is_wanted, flags) in enumerate(zip(bodies, wanted, block.flags[begin:end], strict=True))
-        if is_wanted and not is_rerouted(flags)
-    ]

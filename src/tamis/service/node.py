@@ -37,6 +37,7 @@ from tamis.service.errors import (
 )
 from tamis.service.event_keys import EventKeys, event_key
 from tamis.service.gate import Gate
+from tamis.service.grouping import PublicationGroup, WaitingPublication
 from tamis.service.interest import CloseInterest, Interest
 from tamis.service.links.graph_neighbours import GraphNeighbours
 from tamis.service.links.neighbours import Neighbours, mark_of
@@ -210,13 +211,13 @@ class Node:
         """At most so much memory is taken by what waits; counted anew when that is too much."""
         self._full_at_s = float("-inf")
         self._last_replay = -1
-        self._expected: deque[tuple[Block, list[_Publication]]] = deque()
+        self._expected: deque[tuple[Block, list[WaitingPublication]]] = deque()
         """Blocks that were handed to a shared log and have no positions yet."""
         self._time_asked_us = 0
         """What time it was in the block that was handed to a shared log to say so; 0 if its time has come."""
         self._repetitions: set[int] = set()
         """Positions of a shared log that nobody gets: of an event that was taken before, or that misfits the schema."""
-        self._unmatched: tuple[Block, list[Mapping[str, Any]], list[_Publication], list[str]] | None = None
+        self._unmatched: tuple[Block, list[Mapping[str, Any]], list[WaitingPublication], list[str]] | None = None
         """What was accepted, and is to be matched next."""
         self.counts = {"taken": 0, "known": 0, "refused": 0, "relayed": 0}
         """Events; what was relayed by a neighbour is among those that were taken."""
@@ -654,11 +655,7 @@ class Node:
         """
         assert self._unmatched is None, "what was accepted before is matched"
         outputs: list[Output] = []
-        group: list[Incoming] = []
-        sources: list[str] = []
-        waiting: list[_Publication] = []
-        relayed: list[tuple[Neighbour, _Publication]] = []
-        new: dict[str, int] = {}
+        group = PublicationGroup(self.keys)
         for session, request in publications:
             neighbour: Neighbour | None = None
             if isinstance(request, Relay) and self.neighbours.is_stale(session.number):
@@ -673,46 +670,29 @@ class Node:
                 self._count_refused(error, len(request.events))
                 outputs.append(Say(session.number, Refused(request.request, error)))
                 continue
-            publication = _Publication(session.number, request.request, request.asks_wanted, [], 0)
-            for event in events:
-                position = self.keys.get(event.key)
-                source = "" if neighbour is None else neighbour.peer
-                if position is None and event.key not in new:
-                    new[event.key] = len(group)
-                    group.append(_taken_here(event))
-                    sources.append(source)
-                    publication.places.append((True, new[event.key]))
-                else:
-                    publication.known_count += 1
-                    publication.places.append((True, new[event.key]) if position is None else (False, position))
-                if is_rerouted(event.flags):  # whether it is new here or not: neighbours may miss it
-                    publication.places.append((True, len(group)))
-                    group.append(event)
-                    sources.append(source)
-            waiting.append(publication)
-            if neighbour is not None:
-                relayed.append((neighbour, publication))
-        self.counts["known"] += sum(publication.known_count for publication in waiting)
-        if not group:
-            self._note_relayed(relayed, ())
-            return outputs + [each for one in waiting for each in self._held(self._answered(one, (), ()))]
+            group.add(session.number, request, events, neighbour)
+        self.counts["known"] += group.known_count
+        if not group.events:
+            self._note_relayed(group.relayed, ())
+            return outputs + self._answers(group.publications, (), ())
+        events = group.events
         if not self._is_shared and unwanted.is_asked_for(self._broker) and self.neighbours.are_filtered:
-            group = unwanted.marked(group, sources, self._interest)
+            events = unwanted.marked(events, group.sources, self._interest)
         self._time_us = max(self._time_us, int(now * 1e6))
         self._leave_room()
         block = Block(
             self.head + 1,  # a shared log gives it another one
             self._time_us,
-            tuple(event.body for event in group),
-            bytes(event.flags for event in group),
+            tuple(event.body for event in events),
+            bytes(event.flags for event in events),
         )
         outputs.append(Append(block))
         if self._is_shared:
-            self._expected.append((block, waiting))
+            self._expected.append((block, group.publications))
             return outputs
-        self.keys.remember(((key, block.first + index) for key, index in new.items()), self._time_us)
-        self._unmatched = block, [event.record for event in group], waiting, sources
-        self._note_relayed(relayed, range(block.first, block.last + 1))
+        self.keys.remember(((key, block.first + index) for key, index in group.new.items()), self._time_us)
+        self._unmatched = block, [event.record for event in events], group.publications, group.sources
+        self._note_relayed(group.relayed, range(block.first, block.last + 1))
         return outputs
 
     def _leave_room(self) -> None:
@@ -747,9 +727,7 @@ class Node:
         wanted = self._found(block, records, now, outputs, sources, is_counted=is_counted)
         if wanted is not None:  # those who get what nobody wants do not count
             wanted = [0 if flag & UNWANTED else count for flag, count in zip(block.flags, wanted, strict=True)]
-        for publication in waiting:
-            outputs += self._held(self._answered(publication, range(block.first, block.last + 1), wanted))
-        return outputs
+        return outputs + self._answers(waiting, range(block.first, block.last + 1), wanted)
 
     def _passed(self, events: Sequence[Incoming], neighbour: Neighbour, now: float) -> list[Incoming]:
         """Return the events of a neighbour that can be taken, marked as its own.
@@ -770,11 +748,10 @@ class Node:
                 passed.append(Incoming(event.key, event.body, record, flags))
         return passed
 
-    def _note_relayed(self, relayed: Sequence[tuple[Neighbour, _Publication]], given: Sequence[int]) -> None:
+    def _note_relayed(self, relayed: Sequence[tuple[Neighbour, WaitingPublication]], given: Sequence[int]) -> None:
         """Take note of where events of neighbours have come to lie: they may say so when those are on disk."""
         for neighbour, publication in relayed:
-            places = [given[place] if is_new else place for is_new, place in publication.places]
-            last, count = max(places, default=0), len(publication.places)
+            last, count = max(publication.positions(given), default=0), len(publication.places)
             self.neighbours.note_taken(neighbour, publication.request, last, count, publication.known_count)
 
     def _checked(self, event: Incoming, session: Session, now: float) -> Incoming:
@@ -894,20 +871,16 @@ class Node:
             subscriber.settle(Position(first.head, first.event - 1))
             subscriber.is_far = True
 
-    def _answered(self, publication: _Publication, given: Sequence[int], wanted: Sequence[int] | None) -> Say:
-        """Return the answer to a publication whose group was given these positions."""
-        positions = tuple(given[place] if is_new else place for is_new, place in publication.places)
-        counts = None
-        if publication.asks_wanted and wanted is not None:
-            counts = tuple(wanted[place] if is_new else None for is_new, place in publication.places)
-        last = max(positions, default=0)
-        answer = Published(publication.request, last, positions, publication.known_count, self.is_durable, counts)
-        return Say(publication.session, answer)
-
-    def _held(self, answer: Say) -> list[Output]:
-        """Return an answer to a publication if all of its events are on disk; hold it back until they are."""
-        assert isinstance(answer.answer, Published)
-        return self.gate.hold(answer, logged=answer.answer.last)
+    def _answers(
+        self, waiting: Iterable[WaitingPublication], given: Sequence[int], wanted: Sequence[int] | None
+    ) -> list[Output]:
+        """Return the answers to publications all of whose events are on disk; hold the others back until they are."""
+        outputs: list[Output] = []
+        for publication in waiting:
+            answer = publication.answer(given, wanted, is_durable=self.is_durable)
+            assert isinstance(answer.answer, Published)
+            outputs += self.gate.hold(answer, logged=answer.answer.last)
+        return outputs
 
     def _matches(
         self, records: Sequence[Mapping[str, Any]], session: Session
@@ -991,7 +964,7 @@ class Node:
         """
         _, waiting = self._expected.popleft()
         positions = [position for part in parts for position in range(part.first, part.last + 1)]
-        return [self._answered(each, positions, None) for each in waiting]
+        return [each.answer(positions, None, is_durable=self.is_durable) for each in waiting]
 
     def follow(self, blocks: Iterable[Block], now: float) -> list[Output]:
         """Take what a shared log has, from whomever it came, in the order of its positions.
@@ -1272,24 +1245,6 @@ def _speaks_of(output: Output, block: Block) -> bool:
     if not isinstance(output, Say) or not isinstance(output.answer, Published):
         return False
     return any(block.first <= position <= block.last for position in output.answer.positions)
-
-
-class _Publication(msgspec.Struct):
-    """A publication that waits for its answer."""
-
-    session: int
-    request: int
-    asks_wanted: bool
-    places: list[tuple[bool, int]]
-    """Of each event: whether it is new, and its index in the group or the position that it has."""
-    known_count: int
-
-
-def _taken_here(event: Incoming) -> Incoming:
-    """Return an event as one that is for everybody here; what went another way may come behind later events."""
-    if not is_rerouted(event.flags):
-        return event
-    return Incoming(event.key, event.body, event.record, event.flags & ~REROUTED | LATE)
 
 
 def _some(blocks: Sequence[Block], least: int) -> list[Block]:
