@@ -296,7 +296,7 @@ class Owner(Client):
             case Configure():
                 told.attempts.add(request.settings.attempts)
             case Revive():
-                told.revived |= {position for position, _, _ in request.letters}
+                told.revived |= {letter.position for letter in request.letters}
 
     def _ask_end(self, keys, low: int) -> None:
         for key in keys:
