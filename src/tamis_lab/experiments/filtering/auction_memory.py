@@ -2,20 +2,26 @@
 
 Class 1 sits on its turning point, classes 2 and 3 far beyond theirs. The thesis prints the verdicts; the ratios follow
 from its formulas and its table of characteristics. They are compared with the memory that was allocated
-(`own_memory`); the bytes of the structures that the formulas count stand beside it.
+(`own_memory`); the bytes of the structures that the formulas count stand beside it. For all classes together, a process
+of its own registers them with each algorithm, and what it has resident is compared, too (`resident`).
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tamis.language import parse
-from tamis_lab.experiments.base import Curve, Experiment, Plot, Result, Row, Scale, Tell
+from tamis_lab.experiments.base import Claim, Curve, Experiment, Judgement, Plot, Result, Row, Scale, Tell
 from tamis_lab.experiments.books import books
+from tamis_lab.experiments.filtering import resident
 from tamis_lab.experiments.filtering.own_memory import ALLOCATED, own_memory
 from tamis_lab.experiments.filtering.subjects import A_TREES, BOOLEAN, CLUSTER, COUNTING, GRYPHON, PATHS, field_of
 from tamis_lab.experiments.statements import Judge
 
 judged = Judge("filtering", "auction memory")
 
+FEWEST, RESIDENT_TIMES = 1_000, 20
+"""With fewer subscriptions no processes are started; in them there are so many times as many."""
 MIXES = {
     "class 1": (1.0, 0.0, 0.0),
     "class 2": (0.0, 1.0, 0.0),
@@ -45,6 +51,7 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
         claims.append(
             judged("bytes", row[BOOLEAN + ALLOCATED] / row[COUNTING + ALLOCATED], name=name, at=f"allocated; {beside}")
         )
+    claims.append(_resident(rows[-1], scale, seed, tell))
     places = tuple(range(1, len(rows) + 1))
     names = (BOOLEAN, COUNTING, CLUSTER, PATHS)
     lines = tuple(Curve(name, places, tuple(row[name] for row in rows)) for name in names)
@@ -59,6 +66,20 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     )
     plot = Plot("Memory by class", "", "bytes a subscription", lines, x_names=tuple(MIXES))
     return Result(setup, tuple(claims), (plot,), tuple(rows))
+
+
+def _resident(row: Row, scale: Scale, seed: int, tell: Tell) -> Claim:
+    """Judge the memory of processes; those of toys show what an interpreter does, and are not started."""
+    if scale.memory_count < FEWEST or not resident.is_readable():
+        claim = judged("resident", 1.0)
+        why = "Resident memory of few subscriptions is that of the interpreter, and some systems do not tell it."
+        return replace(claim, verdict=Judgement.UNMEASURED, ours="not measured", remark=why, figures=None)
+    tell("resident memory of processes")
+    texts = books().subscriptions(RESIDENT_TIMES * scale.memory_count, seed)["condition"].to_pylist()
+    for name, taken in resident.own_resident((BOOLEAN, COUNTING), texts).items():
+        row[f"{name} resident"] = taken
+    at = f"with {len(texts):,} subscriptions"
+    return judged("resident", max(row[f"{BOOLEAN} resident"], 1.0) / max(row[f"{COUNTING} resident"], 1.0), at=at)
 
 
 EXPERIMENT = Experiment(
