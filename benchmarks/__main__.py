@@ -34,7 +34,7 @@ from benchmarks.changes import changes
 from benchmarks.choices import choices
 from benchmarks.destinations import destinations
 from benchmarks.imperfection import routing_imperfection
-from benchmarks.json_events import json_events
+from benchmarks.json_events import json_events, json_lines
 from benchmarks.living import replaced_rules, sighted, updates_left
 from benchmarks.logging_events import logging_events
 from benchmarks.matching import growth, single_events, threads, throughput
@@ -84,6 +84,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "reading_a_million": reading_a_million,
     "warm_up": warm_up,
     "json_events": json_events,
+    "json_lines": json_lines,
     "watching": watching,
     "destinations": destinations,
     "batch_sizes": batch_sizes,

@@ -2,6 +2,7 @@
 
     json_events    microseconds of processor time for an event that comes as bytes: `match_json`, beside a decoder and
                    `match`, which is Python's own, msgspec, and orjson where it is installed
+    json_lines     the same of many events in one buffer: `match_json_lines`, beside msgspec and `match_batch`
 
 The ways take turns in one run. `decode_only` is msgspec alone, and `match_only` an event that is a dictionary already.
 `wrong` counts events that one of the ways matches differently.
@@ -10,6 +11,7 @@ The ways take turns in one run. `decode_only` is msgspec alone, and `match_only`
 from __future__ import annotations
 
 import json
+from functools import partial
 from importlib.util import find_spec
 from time import process_time
 from typing import TYPE_CHECKING, Any
@@ -72,3 +74,45 @@ def json_events(
                     one != other for answer in answers.values() for one, other in zip(answer, expected, strict=True)
                 ),
             }
+
+
+def json_lines(
+    names: Sequence[str] = ("w1", "w2", "w3", "w4", "auction", "templates"),
+    subscription_counts: Sequence[int] = (100_000,),
+    event_counts: Sequence[int] = (64, 8_192),
+    passes: int = 5,
+    seed: int = 1,
+) -> Iterator[dict[str, Any]]:
+    """How long does an event take, of many in JSON, one in each line?"""
+    for name in names:
+        for count in subscription_counts:
+            case = built(name, count, max(event_counts), seed, with_yardstick=False)
+            events = json.loads(json.dumps(events_of(case.batch(max(event_counts))), default=str))
+            documents = [msgspec.json.encode(event) for event in events]
+            matcher, decode = case.matcher, msgspec.json.Decoder().decode
+            for event_count in dict.fromkeys(min(each, len(events)) for each in event_counts):
+                buffer, decoded = b"\n".join(documents[:event_count]), events[:event_count]
+                ways: dict[str, Callable[[], Any]] = {
+                    "match_json_lines": partial(matcher.match_json_lines, buffer),
+                    "msgspec": lambda matcher=matcher, buffer=buffer, decode=decode: matcher.match_batch(
+                        list(map(decode, buffer.split(b"\n")))
+                    ),
+                    "match_batch_only": partial(matcher.match_batch, decoded),
+                }
+                order = [("event", "ascending"), ("subscription", "ascending")]
+                answers = {way: work().sort_by(order) for way, work in ways.items()}
+                best = dict.fromkeys(ways, float("inf"))
+                for _ in range(passes):
+                    for way, work in ways.items():
+                        start = process_time()
+                        work()
+                        best[way] = min(best[way], (process_time() - start) / event_count * 1e6)
+                yield {
+                    "workload": name,
+                    "subscriptions": count,
+                    "events": event_count,
+                    **{f"{way}_us": us for way, us in best.items()},
+                    "to_msgspec": best["match_json_lines"] / best["msgspec"],
+                    "matches": answers["match_json_lines"].num_rows,
+                    "wrong": sum(not answer.equals(answers["match_batch_only"]) for answer in answers.values()),
+                }

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 from benchmarks.cases import CASES, MEASURED, WITH_YARDSTICK, built, matches_of, parsed, wrong_matches
-from benchmarks.json_events import json_events
+from benchmarks.json_events import json_events, json_lines
 from benchmarks.matching import growth, single_events, threads, throughput
 from benchmarks.reading_texts import reading_a_million, reading_texts
 from benchmarks.registration import churn, registration
@@ -109,6 +109,12 @@ def test_all_ways_to_read_json_match_the_same():
     rows = list(json_events(("w1", "auction"), (200,), event_count=60, passes=1, seed=3))
     assert [row["wrong"] for row in rows] == [0, 0]
     assert sum(row["matches"] for row in rows) > 0
+
+
+def test_lines_of_json_match_what_their_events_do():
+    rows = list(json_lines(("auction",), event_counts=(9, 300), passes=1, **SMALL))
+    assert [(row["events"], row["wrong"]) for row in rows] == [(9, 0), (300, 0)]
+    assert rows[-1]["matches"] > 0
 
 
 def test_the_shares_of_time_make_a_whole():

@@ -117,6 +117,7 @@ def _match_all_ways(matcher: Any, events: Any) -> None:
     for event in events.slice(0, 20).to_pylist():
         matcher.match({name: value for name, value in event.items() if value is not None})
     matcher.match_json(b'{"a": 1}')
+    matcher.match_json_lines(b'{"a": 1}\n{"a": 2}')
 
 
 def _rank() -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from tamis.matching.block.access import HandlePlan
     from tamis.matching.columns import Events
     from tamis.matching.destinations import Destinations
+    from tamis.matching.scanning.lines import EventLines
     from tamis.matching.watching import Encoded
 
 Handles: TypeAlias = npt.NDArray[np.int64]
@@ -65,6 +66,15 @@ class Snapshot(ABC):
 
     def match_json(self, document: bytes, among: Handles | None = None) -> tuple[int, Handles] | None:
         """Return the matches of an event in JSON, and a hash of its names and kinds; None if it has to be decoded."""
+        return None
+
+    def match_json_lines(
+        self, lines: EventLines, among: Handles | None = None
+    ) -> tuple[npt.NDArray[np.uint64], Pairs] | None:
+        """Return the matches of events in JSON, sorted by event, and a hash of each event's names and kinds.
+
+        None if they have to be decoded; the hash is 0 where that was done.
+        """
         return None
 
     def encoded_event(self, event: Mapping[str, Any]) -> list[Encoded] | None:

@@ -24,6 +24,7 @@ from tamis.matching.destinations import Destinations
 from tamis.matching.errors import MatcherOptionError, SavedMatcherError, UnknownIdError
 from tamis.matching.register import Register, column_of, integer_column
 from tamis.matching.registering import Registering
+from tamis.matching.scanning.lines import EventLines
 from tamis.matching.scanning.scanner import decoded
 from tamis.matching.sightings import Asked, Sightings, Unmet, asked_by, unmet
 from tamis.matching.warming import SIZES, made_up
@@ -210,6 +211,35 @@ class Matcher(Registering):
             register, numbers, handles = self._few_pairs(events, among)
         else:
             register, _, numbers, handles = self._pairs(events, among, threads)
+        return self._as_table(register, numbers, handles, metadata=metadata)
+
+    def match_json_lines(
+        self, events: bytes | str, *, among: Iterable[Hashable] | None = None, metadata: bool = False
+    ) -> pa.Table:
+        r"""Return what `match_batch` returns of events in JSON, one in each line, as `json.loads` reads them.
+
+        Events are counted from 0; blank lines are none. Compiled loops read all lines, and only what somebody mentions
+        becomes values; a line that is no event raises an `EventError` that says which.
+
+        >>> matcher = Matcher()
+        >>> matcher.add_many({"cheap": "price < 20", "near": "position.city = 'Leeds'"})
+        >>> lines = b'{"price": 12, "position": {"city": "Leeds"}}\n{"price": 25}\n{"price": 3}\n'
+        >>> matcher.match_json_lines(lines).to_pydict()
+        {'event': [0, 0, 2], 'subscription': ['cheap', 'near', 'cheap']}
+        """
+        lines = EventLines(events)
+        if self._watch is None and len(lines):
+            snapshot, register, asked = self._snapshot(among)
+            matched = snapshot.match_json_lines(lines, asked)
+            if matched is not None:
+                shapes, (numbers, handles) = matched
+                self._sightings.look_at_lines(shapes, lines)
+                return self._as_table(register, numbers, handles, metadata=metadata)
+        return self.match_batch(list(map(lines.event, range(len(lines)))), among=among, metadata=metadata)
+
+    @staticmethod
+    def _as_table(register: Register, numbers: Handles, handles: Handles, *, metadata: bool) -> pa.Table:
+        """Return matches as a table; the arrays may be written over."""
         if not metadata:
             return pa.Table.from_arrays([integer_column(numbers), register.column(handles)], ["event", "subscription"])
         columns = {"event": integer_column(numbers)}

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
 from tamis.language.expressions import Attribute, Compare, IsNull, Like, RLike, Test
@@ -25,7 +26,10 @@ from tamis.matching.axes import BOOLEAN, DOUBLE, NUMBER, STRING, TIME, TRUTH, Ax
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    import numpy.typing as npt
+
     from tamis.matching.columns import Events, Path
+    from tamis.matching.scanning.lines import EventLines
 
 ARRAY, RECORD, OTHER = "array", "record", "other"
 _KINDS: dict[type, str] = {
@@ -139,6 +143,16 @@ class Sightings:
         self.look(json.loads(document))
         if len(self._documents) < _MOST_SHAPES:
             self._documents.add(shape)
+
+    def look_at_lines(self, shapes: npt.NDArray[np.uint64], lines: EventLines) -> None:
+        """Look at events in JSON, one in each line; of those that were decoded the hash is 0."""
+        values, firsts, counts = np.unique(shapes, return_index=True, return_counts=True)
+        for shape, first, count in zip(values.tolist(), firsts.tolist(), counts.tolist(), strict=True):
+            if shape:
+                self.look_at_json(shape, lines.line(first))
+                self.event_count += count - 1
+        for number in np.flatnonzero(shapes == 0).tolist():
+            self.look(lines.event(number))
 
     def look_at_all(self, events: Events) -> None:
         """Look at a batch."""

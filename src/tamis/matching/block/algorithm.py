@@ -25,13 +25,13 @@ from tamis.matching.block.access import HandlePlan, clause_plans
 from tamis.matching.block.breathing import breathe, in_background
 from tamis.matching.block.budgets import check
 from tamis.matching.block.draft import Drafting
-from tamis.matching.block.few_events import are_few, are_few_to_reach
+from tamis.matching.block.few_events import MOST_CODED, are_few, are_few_to_reach
 from tamis.matching.block.joining import joined
 from tamis.matching.block.match_rate import MatchRate
 from tamis.matching.block.open_part import OpenPart
 from tamis.matching.block.parts import Flags, Part
 from tamis.matching.block.read_conditions import ReadConditions
-from tamis.matching.block.segment import Segment, compiled
+from tamis.matching.block.segment import Found, Segment, compiled
 from tamis.matching.columns import Events
 from tamis.matching.reading import reader, walker
 from tamis.matching.sightings import asked_by
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from tamis.matching.block.draft import Draft
     from tamis.matching.block.open_part import OpenSubscription, OpenView
     from tamis.matching.destinations import Destinations
+    from tamis.matching.scanning.lines import EventLines
     from tamis.matching.watching import Encoded
 
 BLOCK = 8192
@@ -55,6 +56,8 @@ BLOCK = 8192
 _LEAST_PORTION = 512
 """Fewer events than so many are not worth a thread of their own: each portion looks at all keys."""
 _SAMPLE = 2048
+_LEARNT_FROM = 256
+"""From the first batch of so many events it is learnt how often predicates hold."""
 _MOST_ASKED = 8
 """A segment is made of the open subscriptions when an event asks more than so many of them,"""
 _MOST_OPEN = 256
@@ -581,7 +584,7 @@ class BlockAlgorithm(Algorithm):
 
     def observe(self, events: Events) -> None:
         """Take a first look at the traffic: what was laid out by guesses is laid out anew by what is seen."""
-        if self._sample is None and events.count >= 256 and not self._answers_before_kernels_do(events):
+        if self._sample is None and events.count >= _LEARNT_FROM and not self._answers_before_kernels_do(events):
             self._learn(events, is_all=False)
 
 
@@ -627,6 +630,27 @@ class BlockSnapshot(Snapshot):
             owners = part.segment.match_event(codes, *part.among(among))
             pieces.append(part.segment.draft.handles[owners] if offset is None else owners + offset)
         return shape, pieces[0] if len(pieces) == 1 else np.concatenate(pieces)
+
+    def match_json_lines(
+        self, lines: EventLines, among: Handles | None = None
+    ) -> tuple[npt.NDArray[np.uint64], Pairs] | None:
+        is_informed = all(part.segment.is_informed for part in self._parts)
+        if self._open or not self._parts or not (is_informed or len(lines) < _LEARNT_FROM) or not lines.is_utf8:
+            return None
+        read = [part.segment.scanner(self._schema).codes_of_lines(lines) for part in self._parts]
+        alive = [part.among(among) for part in self._parts]
+        if len(self._parts) == 1 and len(lines) <= MOST_CODED:
+            (part,), (offset,), (living,) = self._parts, self._offsets, alive
+            numbers, owners = part.segment.match_few(read[0][1], *living)
+            return read[0][0], (numbers, part.segment.draft.handles[owners] if offset is None else owners + offset)
+        portions = []
+        for rows in _portions(len(lines), threads=1):
+            matches = _BlockMatches(np.zeros(len(rows), np.int64), [])
+            for part, living, (_, codes) in zip(self._parts, alive, read, strict=True):
+                columns = part.segment.columns_of_codes(codes[rows.start : rows.stop])
+                self._note(matches, part, part.segment.match_codes(columns, *living))
+            portions.append(matches)
+        return read[0][0], _placed(portions)
 
     def match_few(self, events: Sequence[Mapping[str, Any]], among: Handles | None = None) -> Pairs:
         if self._open or len(self._parts) != 1 or not events:
@@ -762,13 +786,21 @@ class BlockSnapshot(Snapshot):
             arrays = None
             if shortcut is not None and reached is not None:
                 arrays = shortcut.arrays(living[0], reached, (events.count + 63) // 64)
-            for numbers, owners in segment.match_codes(segment.codes(events, self._schema), *living, arrays):
-                if shortcut is not None and segment.has_twins:
-                    has_none = shortcut.destinations[owners] == 0  # a twin may have one
-                    numbers, owners = numbers[has_none], owners[has_none]
-                kernels.count_events(numbers, matches.counts)
-                matches.pieces.append((numbers, owners, segment.draft.handles))
+            pieces = segment.match_codes(segment.codes(events, self._schema), *living, arrays)
+            if shortcut is not None and segment.has_twins:
+                has_none = [shortcut.destinations[owners] == 0 for _, owners in pieces]  # a twin may have one
+                pieces = [
+                    (numbers[flags], owners[flags]) for (numbers, owners), flags in zip(pieces, has_none, strict=True)
+                ]
+            self._note(matches, part, pieces)
         return matches
+
+    @staticmethod
+    def _note(matches: _BlockMatches, part: Part, pieces: list[Found]) -> None:
+        """Take note of the matches of a segment."""
+        for numbers, owners in pieces:
+            kernels.count_events(numbers, matches.counts)
+            matches.pieces.append((numbers, owners, part.segment.draft.handles))
 
 
 class _BlockTexts(TextsRead):

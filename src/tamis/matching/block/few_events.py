@@ -22,6 +22,8 @@ _CLAUSES_PER_MAPPING = 1_000
 _REACHING_PER_AXIS, _CLAUSES_PER_REACHING = 4, 1_400
 """Of those whose destinations are asked for fewer are few: they are not matched in one call."""
 _ROWS, _CLAUSES_PER_ROW = 24, 3_500
+MOST_CODED = 512
+"""So many events whose codes are known already are sooner matched one by one, whatever there is of clauses."""
 _MOST_CLAUSES = 150_000
 """Up to so many axes and clauses it was measured, and beyond nothing is concluded."""
 

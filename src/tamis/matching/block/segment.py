@@ -175,6 +175,12 @@ class Segment:
         """Return the code of every event on every axis."""
         return _codes(self.draft.axes, self.distances(), events, schema)
 
+    def columns_of_codes(self, rows: npt.NDArray[np.uint32]) -> npt.NDArray[Any]:
+        """Return the codes of events, a row each, as `codes` has them."""
+        columns = np.zeros((max(1, rows.shape[1]), len(rows)), _code_type(self.draft.axes))
+        columns[: rows.shape[1]] = rows.T
+        return columns
+
     def encoder(self, schema: Schema | None) -> Encoder:
         """Return what turns single events into codes, made once: it looks at every axis."""
         caches = self._caches
@@ -278,7 +284,7 @@ class Segment:
             out = np.empty(written, np.uint32)
 
     def match_few(
-        self, codes: Sequence[list[int] | Codes], alive: Flags, asked: Flags
+        self, codes: Sequence[list[int] | Codes] | npt.NDArray[np.uint32], alive: Flags, asked: Flags
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32]]:
         """Match a few events, given the codes of each; return the number of its event and the owner of every match."""
         table = np.array(codes if len(codes[0]) else [[0]] * len(codes), np.uint32)
@@ -320,8 +326,7 @@ def arrays_of(record: Any) -> Iterator[npt.NDArray[Any]]:
 
 def _codes(axes: list[Axis], together: list[Distances], events: Events, schema: Schema | None) -> npt.NDArray[Any]:
     """Return the code of every event on every axis, in the narrowest type that holds all of them."""
-    widest = max((axis.code_count for axis in axes), default=0)
-    codes = np.empty((max(1, len(axes)), events.count), np.uint16 if widest < 1 << 16 else np.uint32)
+    codes = np.empty((max(1, len(axes)), events.count), _code_type(axes))
     rows = {row for distances in together for row in distances.rows.tolist()}
     for number, axis in enumerate(axes):
         if number not in rows:
@@ -330,6 +335,12 @@ def _codes(axes: list[Axis], together: list[Distances], events: Events, schema: 
     for distances in together:
         distances.write_codes(events, schema, codes)
     return codes
+
+
+def _code_type(axes: list[Axis]) -> type[np.uint16] | type[np.uint32]:
+    """Return the narrowest type that holds all codes."""
+    widest = max((axis.code_count for axis in axes), default=0)
+    return np.uint16 if widest < 1 << 16 else np.uint32
 
 
 # -- Laying out

@@ -26,11 +26,14 @@ if TYPE_CHECKING:
 
     from tamis.language.schema import Schema
     from tamis.matching.axes import Axis, Codes
+    from tamis.matching.scanning.lines import EventLines
 
 _KINDS = {
     NUMBER: kernels.INTEGERS_AND_DOUBLES, DOUBLE: kernels.DOUBLES, STRING: kernels.TEXTS, BOOLEAN: kernels.BOOLEANS
 }  # fmt: skip
 """Times are none of them: a date in JSON is a text."""
+_LINES_AT_A_TIME = 512
+"""Of so many events it is written down at a time where their values stand."""
 
 
 def decoded(document: bytes | str) -> Any:
@@ -58,12 +61,23 @@ class Scanner:
     [3, 2]
     """
 
-    __slots__ = ("_axes_of_names", "_columns", "_count", "_distances", "_is_mentioned", "_names", "_others", "_schema")
+    __slots__ = (
+        "_axes",
+        "_axes_of_names",
+        "_columns",
+        "_count",
+        "_distances",
+        "_is_mentioned",
+        "_names",
+        "_others",
+        "_schema",
+    )
 
     def __init__(
         self, axes: Sequence[Axis], schema: Schema | None, distances: Sequence[Distances] | None = None
     ) -> None:
         self._schema = schema
+        self._axes = list(axes)
         self._count = len(axes)
         self._distances = Distances.among(axes) if distances is None else distances
         together = {row for each in self._distances for row in each.rows.tolist()}
@@ -95,6 +109,37 @@ class Scanner:
         shape = int(kernels.read_event(np.frombuffer(document, np.uint8), self._columns, spans, codes))
         if shape == 0:
             return None
+        self._complete(document, spans, codes)
+        return shape, codes
+
+    def codes_of_lines(self, lines: EventLines) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32]]:
+        """Return the same of many events: a hash of each, and a row of codes. They have to be UTF-8.
+
+        What is not everyday is decoded; what is wrong raises. Of such events the hash is 0.
+        """
+        count = len(lines)
+        shapes, codes = np.empty(count, np.uint64), np.zeros((count, self._count), np.uint32)
+        for first in range(0, count, _LINES_AT_A_TIME):
+            some = slice(first, first + _LINES_AT_A_TIME)
+            starts, ends = lines.starts[some], lines.ends[some]
+            spans = np.zeros((len(starts), len(self._names) + 1, 3), np.int64)
+            kernels.read_events(lines.data, starts, ends, self._columns, spans, codes[some], shapes[some])
+            is_read = shapes[some] != 0
+            for place in np.flatnonzero(~is_read).tolist():
+                self._decode(lines.event(first + place), codes[first + place])
+            if not self._others and not self._distances:
+                is_read &= spans[:, -1, kernels.IS_LEFT] != 0
+            for place in np.flatnonzero(is_read).tolist():
+                self._complete(lines.line(first + place), spans[place], codes[first + place])
+        return shapes, codes
+
+    def _decode(self, event: Mapping[str, Any], codes: Codes) -> None:
+        """Write the codes of an event that was not read."""
+        for position, axis in enumerate(self._axes):
+            codes[position] = axis.event_code(event, self._schema)
+
+    def _complete(self, document: bytes, spans: npt.NDArray[np.int64], codes: Codes) -> None:
+        """Write the codes that the loops have left to others."""
         if spans[-1, kernels.IS_LEFT]:
             for number in spans[:-1, kernels.IS_LEFT].nonzero()[0].tolist():
                 value = value_of(_value(document, spans[number]))
@@ -107,7 +152,6 @@ class Scanner:
                 if spans[number, kernels.END]
             }
             self._write_others(event, codes)
-        return shape, codes
 
     def _write_others(self, event: Mapping[str, Any], codes: Codes) -> None:
         for position, axis in self._others:
