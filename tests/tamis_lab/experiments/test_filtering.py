@@ -39,6 +39,7 @@ EXACT = {
     "auction memory": ("bytes (class 1)", "bytes (class 2)", "bytes (class 3)", "bytes (all three)"),
     "auction classes": ("conjunctions", "candidates"),
     "conjunctive load": ("general-memory-alike",),
+    "published structures": ("general-memory-alike (any number)", "general-memory-alike (two)"),
     "operators": ("touches", "general-memory-alike (AND, OR)", "general-memory-alike (AND, OR, XOR)"),
     "overlap": ("shared-nodes",),
     "normal forms": ("eight-conjunctions", "doubles"),
@@ -72,6 +73,20 @@ def test_where_the_time_goes_is_said_of_every_algorithm(results):
     assert {row["algorithm"] for row in rows} >= {"counting", "cluster", "boolean", "gryphon", *A_TREES, "block"}
     assert len(rows) == 16
     assert all(row["busiest"] for row in rows)
+
+
+def test_the_published_tree_has_more_nodes_and_as_printed_the_most(results):
+    equal, ranges = results["published structures"].rows
+    for row in (equal, ranges):
+        assert row["nodes atree"] < row["nodes atree-published"] <= row["nodes atree-published, as printed"]
+        assert row["parents read atree-published, as printed"] > 0 == row["parents read atree-published"]
+
+
+def test_variants_of_trees_have_a_row_each(results):
+    rows = {row["variant"]: row for row in results["tree variants"].rows}
+    assert len(rows) == 6
+    assert rows["semantic least hits"]["candidates"] <= rows["as published"]["candidates"]
+    assert rows["a grove for each type"]["candidates"] < rows["one grove"]["candidates"]
 
 
 def test_a_node_with_one_event_misses_runs_once_a_least_time_lies_in_between(results):

@@ -24,7 +24,9 @@ from tamis_lab.experiments.filtering import (
     overlap,
     persistence,
     priorities,
+    published_structures,
     time_shares,
+    tree_variants,
     turning_points,
 )
 
@@ -40,8 +42,10 @@ EXPERIMENTS: tuple[Experiment, ...] = tuple(
         auction_time,
         auction_classes,
         conjunctions,
+        tree_variants,
         deregistration,
         conjunctive_load,
+        published_structures,
         operators,
         length,
         overlap,

@@ -233,9 +233,10 @@ class Grove:
         index = self._index
         known = 0 if index is None else index.known
         width = 1 if index is None else index.least.itemsize
+        trees = self._data if index is None or index.trees.mode != kernels.WITH_WIDTHS else index.trees.data
         return {
             "fulfilled predicates": (self.predicates.number_count + 7) // 8,
-            "trees": self._data.nbytes,
+            "trees": trees.nbytes,
             "locations": self._locations.nbytes,
             "predicate-subscription associations": 0 if index is None else index.associations.values.nbytes,
             "hits": known * width,
