@@ -82,15 +82,15 @@ def run(scale: Scale, seed: int, tell: Tell) -> Result:
     best = {what: min(row[what] for row in befores) for what in ("ms", "ms, one broker")}
     rows = [row for before in befores for row in ({**before, **best}, *_of(rows, before["measure"]))]
     halves = {name: _course(_halved(name, scale, seed), line) for name in (*EXPLODING, HITS_ALONE)}
-    bends = {name: _bend_of(name, scale, seed, line) for name in OPERAND_DISTRIBUTIONS}
+    by_operands = [_operands(name, scale, seed, line, tell) for name in OPERAND_DISTRIBUTIONS]
     setup = (
         f"Book auctions, {len(traffic.filters):,} subscriptions on a line of {BROKERS} brokers, {sizes.events:,} "
         "events from all of them. Load is the share of other brokers that filter an event; the table is that of "
         f"others' filters, by predicates. Time is what all brokers spend on an event, with {BOOLEAN} filtering; "
         f"without pruning it is the best of {len(befores)} measurements, and the same for all measures."
     )
-    claims = (*_thesis(courses, rows, bends, halves), *_paper(courses, rows, halves))
-    return Result(setup, claims, _plots(courses, rows, sizes.shares), tuple(rows + _loads(courses)))
+    claims = (*_thesis(courses, rows, halves), *_over_operands(by_operands), *_paper(courses, rows, halves))
+    return Result(setup, claims, _plots(courses, rows, sizes.shares), tuple(rows + _loads(courses) + by_operands))
 
 
 def _course(pruning: Pruning, overlay: LabOverlay) -> PruningCourse:
@@ -106,10 +106,27 @@ def _halved(name: str, scale: Scale, seed: int) -> Pruning:
     return Pruning(some, name)
 
 
-def _bend_of(distribution: str, scale: Scale, seed: int, line: LabOverlay) -> float:
+def _operands(distribution: str, scale: Scale, seed: int, line: LabOverlay, tell: Tell) -> Row:
+    """Return where the load bends by accuracy, and what all prunings by occurrence make of it."""
+    tell(f"operands {distribution}")
     workload = books(operand_distribution=distribution)
     some = auctions(sizes_of(scale), seed, workload, max(60, sizes_of(scale).subscriptions // 2))
-    return _course(Pruning(some, ACCURACY), line).bend
+    before, after = Pruning(some, OCCURRENCE).loads(line, (0.0, 1.0))
+    bend_at = _course(Pruning(some, ACCURACY), line).bend
+    return {"operands": distribution, "bend by accuracy": bend_at, "load": before, "load by occurrence": after}
+
+
+def _over_operands(rows: list[Row]) -> tuple[Claim, ...]:
+    even, *others = rows
+    ends = ", ".join(f"{row['load by occurrence']:.2f} ({row['operands']})" for row in rows)
+    return (
+        judged("operands-hardly-matter", {row["operands"]: row["bend by accuracy"] for row in rows}),
+        judged(
+            "occurrence-load-rises-less-if-uniform",
+            [row["load by occurrence"] - row["load"] > even["load by occurrence"] - even["load"] for row in others],
+            details=ends,
+        ),
+    )
 
 
 def _row(name: str, pruning: Pruning, share: float, line: LabOverlay, scale: Scale) -> Row:
@@ -136,9 +153,7 @@ def _loads(courses: dict[str, PruningCourse]) -> list[Row]:
 # -- What the thesis says
 
 
-def _thesis(
-    courses: dict[str, PruningCourse], rows: list[Row], bends: dict[str, float], halves: dict[str, PruningCourse]
-) -> tuple[Claim, ...]:
+def _thesis(courses: dict[str, PruningCourse], rows: list[Row], halves: dict[str, PruningCourse]) -> tuple[Claim, ...]:
     ends = {name: _ratios(rows, name)[-1] for name in NAMES}
     bests = {name: min(_ratios(rows, name)) for name in NAMES}
     early = {name: 1 / _near(rows, name, 0.35)["ms"] for name in TIMED}
@@ -203,7 +218,6 @@ def _thesis(
             )
             for name in (EFFICIENCY, HITS_ALONE)
         ),
-        judged("operands-hardly-matter", bends),
     )
 
 
