@@ -193,8 +193,9 @@ class Residents:
         """When these count as published."""
         self._over: OrderedDict[Who, int] = OrderedDict()
         """Which subscriptions have ended, of those that may still be on their way."""
+        self._offered = LatestKeys(_SEEN_SINCE)
         self._retried = LatestKeys(_SEEN_SINCE)
-        """Which events have had their second attempt: they may be posted, and be here, too."""
+        """Which events have had their first attempt, and their second: they may come again, or be here, too."""
         self.number = 0
         """The number of the latest publication, if they are numbered."""
 
@@ -323,9 +324,10 @@ class Residents:
     def _offer(self, passed: Passed, *, moved_only: bool = False) -> list[Satisfied]:
         """Offer an event to those whose filters it passes, at each attempt once."""
         satisfied: list[Satisfied] = []
-        is_repeated = passed.attempt == 2 and passed.key in self._retried
-        if passed.attempt == 2 and not moved_only:
-            self._retried.add(passed.key)
+        offered = self._retried if passed.attempt == 2 else self._offered
+        is_repeated = passed.key in offered
+        if not moved_only:
+            offered.add(passed.key)
         for resident in self._concerned(passed):
             if resident.seen is not None:
                 if f"{passed.attempt} {passed.key!r}" in resident.seen:
@@ -365,8 +367,9 @@ class Residents:
             return []
         if owner.is_timed and passed.at + owner.span < self._elapsed:
             return []  # it has come too late: it has left the window
-        if resident.seen is not None and passed.attempt == 1 and number in owner.held():
-            return []  # it was ranked before the move
+        is_another = passed.attempt == 1 and self._held.get(number, passed) is not passed
+        if (is_another or (resident.seen is not None and passed.attempt == 1)) and number in owner.held():
+            return []  # it was ranked before the move, or somebody has given its number to two events
         clock = self._clock(resident, owner, passed)
         score = key_of(owner.ranked, passed.event, self._schema)
         self._held[number] = passed

@@ -298,6 +298,7 @@ class Peer(DepositingNode):
             case Notified():
                 return self._deliveries(satisfied_by(message, self.name), now)
             case CellInterest(peer, version, area):
+                self._check_area(area)
                 known, _ = self._interested.get(peer, (0, ()))
                 if version > known:
                     self._moves.announced.add(peer)
@@ -401,12 +402,18 @@ class Peer(DepositingNode):
         """No longer reach for what has arrived at its new owner, once everybody has heard from that one."""
         return self._refreshed(now) if self._moves.advance(now) else []
 
+    def _check_area(self, area: Area) -> None:
+        if any(len(box) != self.space.dimensions for box in area):
+            raise ZoneError(f"cells {area!r:.60}", f"the places of {self.space.dimensions} axes")
+
     def _home_cell(self, who: Who) -> Cell:
         return self._cell_of(self.residents.wanted(who))
 
     def _taken_over(self, handed: HandOver, source: str, now: float) -> list[Output]:
         """Let what lived in a zone live here: others hear of it, then the old owner, then what has waited goes on."""
         self._moves.check(handed.zone)
+        for _, _, area in handed.interests:
+            self._check_area(area)
         self.residents.settle(handed.subscriptions, now)
         own = self.plots.of(self.name)
         for peer, version, area in handed.interests:
