@@ -199,20 +199,33 @@ def auction_texts(count: int, seed: int) -> list[str]:
 
 
 def filled_with(
-    folder: Path, texts: list[str], subscriber_count: int, name: str = "tamis", logged: Iterable[bytes] = ()
+    folder: Path,
+    texts: list[str],
+    subscriber_count: int,
+    name: str = "tamis",
+    logged: Iterable[bytes] = (),
+    also: Sequence[tuple[str, str]] = (),
 ) -> Filling:
-    """Write these subscriptions, dealt out to subscribers, and a log of events, as a broker leaves them."""
+    """Write these subscriptions, dealt out to subscribers, and a log of events, as a broker leaves them.
+
+    `also` are subscriptions of others, each with its subscriber.
+    """
     log = SqliteLog(folder / "log", sync_s=math.inf)
     waiting = iter(logged)
     while events := tuple(islice(waiting, 512)):
         log.append([Block(log.last + 1, time.time_ns() // 1_000, events, bytes(len(events)))])
     state = State(folder / "state.db", log.epoch, name)
     names = [f"s{number}" for number in range(subscriber_count)]
-    changes: list[Any] = [SubscriberKept(name, "local", 30.0, 0, False, 0.0) for name in names]
-    changes += [FloorKept(name, START, (), 0) for name in names]
+    everybody = list(dict.fromkeys([*names, *(owner for owner, _ in also)]))
+    changes: list[Any] = [SubscriberKept(name, "local", 30.0, 0, False, 0.0) for name in everybody]
+    changes += [FloorKept(name, START, (), 0) for name in everybody]
     changes += [
         SubscriptionKept(names[number % subscriber_count], f"k{number}", number, text, text, 0, 0, "local", (), True)
         for number, text in enumerate(texts)
+    ]
+    changes += [
+        SubscriptionKept(owner, f"k{number}", number, text, text, 0, 0, "local", (), True)
+        for number, (owner, text) in enumerate(also)
     ]
     state.write(changes, is_urgent=True)
     state.close()

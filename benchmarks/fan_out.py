@@ -8,8 +8,8 @@ they want, so that everybody's answers are compared.
     tamis            subscriptions are with the broker, which keeps events on disk and is acknowledged
     nats, redis      everybody gets everything, nothing is kept
 
-`server_us` and `clients_us` are processor time for an event; `bytes` is what the clients read for an event; ratios are
-to Tamis (more than 1: Tamis takes less).
+`server_us` and `clients_us` are processor time for an event, and a note says where in the broker it was spent; `bytes`
+is what the clients read for an event; ratios are to Tamis (more than 1: Tamis takes less).
 """
 
 from __future__ import annotations
@@ -102,6 +102,7 @@ async def _measured(
     clients.start()
     await asyncio.sleep(_QUIET_S)
     before, cpu_before = clients.report(), server.cpu_s()
+    parts_before = server.cpu_by_part() if isinstance(server, BrokerProcess) else {}
     await _PUBLISHED[kind](port, events)
     after, begun = clients.report(), time.perf_counter()
     while True:
@@ -112,12 +113,15 @@ async def _measured(
             break
     spent = server.cpu_s() - cpu_before
     count = len(events)
+    parts = server.cpu_by_part() if isinstance(server, BrokerProcess) else {}
+    where = {name: seconds - parts_before.get(name, 0.0) for name, seconds in parts.items()}
     return {
         "what": f"S3 {kind}", "events": count, "server_us": spent / count * 1e6,
         "clients_us": (after["cpu_s"] - before["cpu_s"]) / count * 1e6,
         "bytes": (after["bytes"] - before["bytes"]) / count,
         "wanted": after["wanted"] - before["wanted"], "server_ratio": None, "together_ratio": None, "bytes_ratio": None,
-        "note": "", "wrong": abs(after["wanted"] - before["wanted"] - expected),
+        "note": ", ".join(f"{name} {seconds / count * 1e6:.0f}" for name, seconds in where.items() if seconds),
+        "wrong": abs(after["wanted"] - before["wanted"] - expected),
     }  # fmt: skip
 
 

