@@ -6,18 +6,24 @@ missing, these tests are skipped and say so.
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import shutil
 import signal
 import subprocess
 import threading
 import time
-from contextlib import contextmanager
+from contextlib import AsyncExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 import tamis
+from tamis.service.links.server import LinkServer
+from tamis.service.settings import LinkListener
+from tests.service.http.brokers import eventually
+from tests.service.http.brokers import running as running_here
 from tests.service.processes import BrokerProcess
 
 PAGE = Path(tamis.__file__).parent / "service" / "page"
@@ -330,3 +336,42 @@ process.exit(0);
             watch.cancel()
             process.kill()
             process.communicate()
+
+
+@eventually
+async def test_the_graph_shows_the_rates_of_links_of_others(tmp_path, monkeypatch):
+    monkeypatch.setitem(LinkServer.__init__.__kwdefaults__, "ping_s", 0.2)
+    settings = {"link_listeners": (LinkListener(port=0),), "link_secret": "a secret of twenty bytes"}
+    async with AsyncExitStack() as stack:
+        brokers, called = {}, ()
+        for name in ("rome", "milan", "turin"):
+            brokers[name] = await stack.enter_async_context(
+                running_here(tmp_path / name, name=name, neighbours=called, **settings)
+            )
+            called = (brokers[name].service.links.addresses[0],)
+        path = "/subscribers/ann/subscriptions/all?settle=5s"
+        await brokers["turin"].ask("PUT", path, status=201, data="price < 20")
+
+        async def publish():
+            while True:
+                await brokers["milan"].publish({"price": 1})
+                await asyncio.sleep(0.05)
+
+        publishing = asyncio.create_task(publish())
+        try:
+            titles = await asyncio.to_thread(titles_of_the_graph, brokers["rome"].url)
+        finally:
+            publishing.cancel()
+        assert re.search(r"milan → turin: [1-9][\d.,]*/s, turin → milan: 0/s", titles), titles
+        assert "rome → " not in titles, "the links of the broker itself say more"
+
+
+def titles_of_the_graph(url):
+    """Wait until the page draws a rate of others, and return what it says of each of their links."""
+    script = "return [...document.querySelectorAll('#network text title')].map((each) => each.textContent).join('; ')"
+    with browser() as window:
+        window.get(url)
+        ends = time.monotonic() + PATIENCE_S
+        while not re.search(r"→ turin: [1-9]", titles := window.execute_script(script)) and time.monotonic() < ends:
+            time.sleep(0.1)
+        return titles

@@ -9,6 +9,7 @@ silent for three pings is gone, whatever the socket says.
 from __future__ import annotations
 
 import asyncio
+import time
 from typing import TYPE_CHECKING, Any
 
 from tamis.service.errors import ServiceError, TooManyError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tamis.service.core_thread import Core
+    from tamis.service.links.rates import LinkRates
     from tamis.service.links.talking import Talk
     from tamis.service.messages import Answer, Session
 
@@ -42,8 +44,10 @@ class Connection:
         *,
         ping_s: float = PING_EVERY_S,
         silent_s: float = SILENT_S,
+        rates: LinkRates | None = None,
     ) -> None:
         self.talk = talk
+        self._rates = rates
         self._core, self._reader, self._writer = core, reader, writer
         self._rate_of, self._ping_s, self._silent_s = rate_of, ping_s, silent_s
         self._session: Session = core.open(_NOBODY, self._hear)
@@ -64,6 +68,9 @@ class Connection:
                 self.bytes_in += len(data)
                 for request in self.talk.receive(data):
                     await self._ask(request)
+                if self.talk.pinged and self._rates is not None:
+                    self._rates.hear(self.talk.peer, self.talk.pinged, time.time())
+                    self.talk.pinged = b""
                 self._flush()
             raise LinkError(self.talk.refusal or "the connection was closed here")
         except TimeoutError:
@@ -86,7 +93,7 @@ class Connection:
     async def _ping(self) -> None:
         while True:
             await asyncio.sleep(self._ping_s)
-            self.talk.ping()
+            self.talk.ping(b"" if self._rates is None else self._rates.said_to(self.talk.peer, time.time()))
             self._flush()
 
     async def _ask(self, request: Any) -> None:

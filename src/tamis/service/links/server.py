@@ -13,6 +13,7 @@ import logging
 import os
 import secrets
 import ssl
+import time
 from pathlib import Path
 from random import SystemRandom
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,7 @@ from tamis.service.links.certificates import calling_context, is_named
 from tamis.service.links.connections import PING_EVERY_S, SILENT_S, Connection
 from tamis.service.links.dialling import Waits, address_of
 from tamis.service.links.frames import LinkError
+from tamis.service.links.rates import LinkRates
 from tamis.service.links.requests import LinkChange, LinkForget, LinksDescribe, LinksDescribed
 from tamis.service.links.talking import LinkIdentity, RefusedError, Talk
 from tamis.service.links.terms import AdaptationTerms, LinkTerms, PruningTerms
@@ -112,6 +114,8 @@ class LinkServer:
         self._ordered: dict[str, tuple[str, LinkTerms]] = {}
         """Links that an admin has ordered while the broker ran."""
         self.addresses: list[str] = []
+        self._rates = LinkRates(settings.name)
+        self._counting: asyncio.Task[None] | None = None
 
     # -- Start and stop
 
@@ -143,12 +147,15 @@ class LinkServer:
             if facts.url:
                 self._ordered[facts.name] = facts.url, facts.terms
         self._call_all()
+        self._counting = asyncio.create_task(self._count_rates())
 
     async def stop(self) -> None:
         """Say goodbye to all neighbours."""
         for server in self._servers:
             server.close()
         tasks = [task for _, task in self._callers.values()]
+        if self._counting is not None:
+            tasks.append(self._counting)
         for task in tasks:
             task.cancel()
         for connection in list(self._connections):
@@ -284,7 +291,10 @@ class LinkServer:
             settings.host_functions().versions, settings.topology == "graph",
         )  # fmt: skip
         talk = Talk(identity, secrets.token_bytes(16), self._terms_for, incoming_of, expected=expected, may_be=may_be)
-        return Connection(self._core, talk, reader, writer, self._rate_of, ping_s=self._ping_s, silent_s=self._silent_s)
+        return Connection(
+            self._core, talk, reader, writer, self._rate_of, ping_s=self._ping_s, silent_s=self._silent_s,
+            rates=self._rates,
+        )  # fmt: skip
 
     async def _run(self, connection: Connection) -> None:
         self._connections[connection] = asyncio.current_task()
@@ -315,6 +325,15 @@ class LinkServer:
         return self._terms_for(name).rate
 
     # -- What is known
+
+    async def _count_rates(self) -> None:
+        """Count what the links carry, so that a ping can say it."""
+        while True:
+            if self._connections:
+                with contextlib.suppress(ServiceError):  # of a core that is busy; it is asked again
+                    links = (await self._described()).links
+                    self._rates.count([(facts.name, facts.sent, facts.received) for facts in links], time.time())
+            await asyncio.sleep(self._ping_s)
 
     async def _described(self) -> LinksDescribed:
         described = await self._core.ask(_OPERATOR, LinksDescribe(1))
@@ -349,7 +368,8 @@ class LinkServer:
                         "refusal": self._refusals.get(url, ""),
                     }
                 )
-        return {"broker": described.broker, "network": self._settings.network, "links": links}
+        elsewhere = self._rates.elsewhere(time.time())
+        return {"broker": described.broker, "network": self._settings.network, "links": links, "elsewhere": elsewhere}
 
     def _link_json(self, facts: LinkFacts, url: str) -> dict[str, Any]:
         content: dict[str, Any] = msgspec.to_builtins(facts)

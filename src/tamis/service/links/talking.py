@@ -117,6 +117,8 @@ class Talk:
         """Events that the node has, by the position of the last in a frame, and whether they are on disk."""
         self._ack = Ack()
         self._said_ack = Ack()
+        self.pinged = b""
+        """What came with the latest ping, of an end that has joined (`rates`)."""
         self.counts = {"events_in": 0, "events_out": 0, "lost": 0}
         greeting = Greeting(
             frames.VERSION, identity.network, identity.broker, nonce, bool(identity.token), identity.digest,
@@ -137,9 +139,9 @@ class Talk:
         written, self._written = b"".join(self._written), []
         return written
 
-    def ping(self) -> None:
-        """Ask whether the other end is there."""
-        self._write(frames.frame(Kind.PING, b""))
+    def ping(self, said: bytes = b"") -> None:
+        """Ask whether the other end is there, and tell it something by the way if it has joined."""
+        self._write(frames.frame(Kind.PING, said if self.is_joined else b""))
 
     def close(self, reason: str, is_refusal: bool = False) -> None:
         """Say goodbye."""
@@ -167,6 +169,7 @@ class Talk:
         kind, body = frame
         match kind:
             case Kind.PING:
+                self.pinged = body if self.is_joined else b""
                 self._write(frames.frame(Kind.PONG, b""))
                 return []
             case Kind.PONG:

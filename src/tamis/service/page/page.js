@@ -379,14 +379,20 @@ async function watchNetwork() {
   );
 }
 
-/** This broker in the middle, its neighbours around it, and behind each the brokers that are reached through it. */
-function graph({ broker, links }, perSecond) {
+/**
+ * This broker in the middle, its neighbours around it, and behind each the brokers that are reached through it. Links of
+ * others are drawn where their brokers tell of them; of those that do not, all that is known is the neighbour.
+ */
+function graph({ broker, links, elsewhere = [] }, perSecond) {
   const drawing = made("svg", { role: "img" }, made("title", {}, `The network as ${broker} sees it`));
   let highest = 20;
   const lines = [];
   const nodes = [];
+  const places = new Map();
+  const nearest = new Map(); // of a broker beyond: where its neighbour stands
   const place = (x, y, name, kind) => {
     highest = Math.max(highest, Math.abs(y));
+    places.set(name, [x, y]);
     nodes.push(made("circle", { cx: x, cy: y, r: kind === "here" ? 11 : 8, class: kind }), made("text", { x, y: y - 15 }, name));
   };
   links.forEach((link, index) => {
@@ -400,15 +406,41 @@ function graph({ broker, links }, perSecond) {
     beyond.forEach((name, number) => {
       const spread = angle + (number - (beyond.length - 1) / 2) * (1.1 / Math.max(beyond.length, 2));
       const [farX, farY] = [225 * Math.cos(spread), 128 * Math.sin(spread)];
-      lines.push(made("line", { x1: x, y1: y, x2: farX, y2: farY, class: "beyond" }));
+      nearest.set(name, [x, y]);
       place(farX, farY, name, "beyond");
     });
     place(x, y, link.name || link.url, "");
   });
   place(0, 0, broker, "here");
+  for (const [[one, other], rates] of linksElsewhere(broker, elsewhere, places)) {
+    const [[x1, y1], [x2, y2]] = [places.get(one), places.get(other)];
+    const details = made("title", {}, `${one} → ${other}: ${number(rates[0])}/s, ${other} → ${one}: ${number(rates[1])}/s`);
+    lines.push(made("line", { x1, y1, x2, y2, class: "beyond" }));
+    nodes.push(made("text", { x: (x1 + x2) / 2, y: (y1 + y2) / 2 + 4, class: "rate" }, `${number(rates[0] + rates[1])}/s`, details));
+    nearest.delete(one);
+    nearest.delete(other);
+  }
+  for (const [name, [x1, y1]] of nearest) {
+    const [x2, y2] = places.get(name);
+    lines.push(made("line", { x1, y1, x2, y2, class: "beyond" }));
+  }
   drawing.setAttribute("viewBox", `-270 ${-highest - 35} 540 ${2 * highest + 60}`);
   drawing.append(...lines, ...nodes);
   return drawing;
+}
+
+/** The links between others that are drawn, as both their brokers, and the events a second each way. */
+function linksElsewhere(here, elsewhere, places) {
+  const known = new Map();
+  for (const report of elsewhere)
+    for (const link of report.links) {
+      const pair = [report.broker, link.name];
+      if (pair.includes(here) || !pair.every((name) => places.has(name))) continue;
+      const isTurned = pair[0] > pair[1];
+      const rates = isTurned ? [link.received_per_s, link.sent_per_s] : [link.sent_per_s, link.received_per_s];
+      known.set(JSON.stringify(pair.toSorted()), [pair.toSorted(), rates]); // both ends tell of it: the last one counts
+    }
+  return known.values();
 }
 
 // -- What nobody wants
