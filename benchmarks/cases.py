@@ -164,7 +164,7 @@ def best_times(passes: int, runs: Mapping[str, Callable[[], object]]) -> dict[st
     return best
 
 
-def percentile_us(times: Sequence[float], percent: float) -> float:
+def percentile_us(times: Sequence[float] | npt.NDArray[np.float64], percent: float) -> float:
     """Return a percentile of seconds, in microseconds."""
     return float(np.percentile(times, percent)) * 1e6
 
