@@ -3,7 +3,8 @@
 All other experiments on prunings compute the way of an event. Here brokers are processes with sockets between them
 (`line_of_processes`): the same subscriptions, the same events, and four ways to tell neighbours of subscriptions: all
 of them, without those that are covered, merged, and pruned for accuracy up to where the load bends in the thesis. What
-crosses links is counted on both sides; where a strategy asks for nothing in vain, the two must be the same.
+crosses links is counted on both sides; where a strategy asks for nothing in vain, the two must be the same. With
+pruning more crosses the links of real brokers: a link prunes what it sends, also what came to it pruned already.
 """
 
 from __future__ import annotations
@@ -82,8 +83,9 @@ def result_of(rows: list[Row], broker_count: int, subscription_count: int, event
     setup = (
         f"Book auctions: {subscription_count:,} subscriptions on a line of {broker_count} brokers in processes of "
         f"their own, all on this machine, {event_count:,} events from all of them; {PRUNED_SHARE:.0%} of all prunings "
-        "by accuracy. Time is the clock's until nothing is on the way, divided by the events, and the processors' of "
-        "all brokers; memory is what a process has more of once neighbours have told their filters."
+        "by accuracy, which each link makes of what it sends, also of what came pruned. Time is the clock's until "
+        "nothing is on the way, divided by the events, and the processors' of all brokers, after all events have been "
+        "played once; memory is what a process has more of once neighbours have told their filters."
     )
     places, names = tuple(range(1, len(rows) + 1)), tuple(row["system"] for row in rows)
 
@@ -107,9 +109,11 @@ def _played(system: BrokerSystem, traffic: Traffic, broker_count: int, seed: int
     events = traffic.events
     with LineOfProcesses(dealt, system.strategy, system.pruning) as line:
         line.publish(events, f"before-{seed}")  # from which brokers learn how often conditions are true
-        alone, sent = line.resident_bytes(), line.sent()
+        alone = line.resident_bytes()
         line.join()
-        joined, cpu_s = line.resident_bytes(), line.cpu_s()
+        joined = line.resident_bytes()
+        line.publish(events, f"warm-{seed}")  # what came last is laid out in the background meanwhile
+        sent, cpu_s = line.sent(), line.cpu_s()
         elapsed_s = line.publish(events, f"measured-{seed}")
         row: Row = {
             "system": system.name,
