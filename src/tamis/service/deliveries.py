@@ -83,6 +83,15 @@ class InFlight:
         """The first position that was found and not yet sent."""
         return self._queue[0].position if self._queue else None
 
+    def is_ready(self, logged: int) -> bool:
+        """Is there something that was found, not yet sent, and is on disk?"""
+        return bool(self._queue) and self._queue[0].decided_at <= logged
+
+    @property
+    def has_nothing_to_send(self) -> bool:
+        """Is nothing waiting, neither what was found nor what is to come again some time?"""
+        return not self._queue and not self._again_order
+
     @property
     def unacknowledged_count(self) -> int:
         """How many were sent and are not done."""

@@ -120,7 +120,12 @@ class Dispatcher:
     def pump(self, subscriber: Subscriber, now: float) -> list[Output]:
         """Return what goes out to a subscriber's consumers now."""
         sent: dict[int, list[Delivery]] = {}
-        while subscriber.consumers and (chosen := self._next(subscriber, now)) is not None:
+        deliveries = subscriber.deliveries
+        while (
+            subscriber.consumers
+            and not deliveries.has_nothing_to_send
+            and (chosen := self._next(subscriber, now)) is not None
+        ):
             consumer = subscriber.consumer_with_credit()
             if consumer is None:
                 break
@@ -161,7 +166,8 @@ class Dispatcher:
         consumer.sent_through = max(position, after)
         consumer.use(len(chosen.delivery.body))
         self.counts["sent"] += 1
-        self.told.update(each.kind for each in chosen.delivery.told)
+        if chosen.delivery.told:
+            self.told.update(each.kind for each in chosen.delivery.told)
         if not consumer.acknowledges:
             return subscriber.deliveries.stream(chosen)
         due_s = now + subscriber.settings.wait_s

@@ -565,7 +565,8 @@ class Node:
         outputs = self.dispatcher.pump(subscriber, now)
         if subscriber.is_neighbour:
             self.neighbours.count(outputs)
-        outputs += self._keep(self.dispatcher.take_buried())
+        if buried := self.dispatcher.take_buried():
+            outputs += self._keep(buried)
         if not subscriber.is_live:
             self._unfollow(name)
         if not subscriber.is_attended:
@@ -796,15 +797,18 @@ class Node:
             if self.roster.see(hits, records, block.time_us / 1e6) and self.neighbours:
                 outputs += self._told(now)
             hits = {name: of_name for name, of_name in hits.items() if name in self._live}
+        alike: dict[tuple[int, tuple[str, ...]], Delivery] = {}  # in a fan-out thousands get the same
         for name in (*hits, *(name for name in self._remembering if name not in hits)):
             subscriber, of_name = self._live[name], hits.get(name, ())
-            deliveries = [
-                Delivery(
-                    Position.of(block.first + index), tuple(keys), block.events[index], bool(block.flags[index] & LATE)
-                )
-                for index, keys in of_name
-                if block.first + index not in self._repetitions and not is_rerouted(block.flags[index])
-            ]
+            deliveries = []
+            for index, keys in of_name:
+                delivery = alike.get((index, asked := tuple(keys)))
+                if delivery is None:
+                    if block.first + index in self._repetitions or is_rerouted(block.flags[index]):
+                        continue
+                    position, is_late = Position.of(block.first + index), bool(block.flags[index] & LATE)
+                    delivery = alike[index, asked] = Delivery(position, asked, block.events[index], is_late)
+                deliveries.append(delivery)
             if subscriber.stateful:
                 deliveries = self._remembered(subscriber, block, records, deliveries)
                 if not deliveries:
@@ -1146,7 +1150,8 @@ class Node:
         """Do what is due: what comes again, polls that end, floors to keep, subscribers to forget."""
         outputs: list[Output] = []
         changes: list[Change] = []
-        for subscriber in [each for each in self._everybody() if each.is_attended and each.may_change(now)]:
+        logged = self.gate.logged
+        for subscriber in [each for each in self._everybody() if each.is_attended and each.may_change(now, logged)]:
             said, kept = self.dispatcher.tick(subscriber, now)
             changes += kept
             outputs += said + self.sent(subscriber, now)

@@ -297,13 +297,16 @@ class Subscriber:
         """Is there anybody to deliver to, or who has something to acknowledge?"""
         return bool(self.consumers or self.polls or (self.polled is not None and self.polled.used))
 
-    def may_change(self, now: float) -> bool:
-        """May time alone have changed something for who is attended: is it behind, or is anything due?"""
+    def may_change(self, now: float, logged: int) -> bool:
+        """May time alone have changed something for who is attended: is it behind, or is anything due?
+
+        What is not on disk yet, the disk will see to.
+        """
         return bool(
             not self.is_live
             or self.is_catching_up
             or self.polls
-            or self.deliveries.queue_count
+            or self.deliveries.is_ready(logged)
             or self.deliveries.is_due(now)
         )
 

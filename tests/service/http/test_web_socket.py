@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 
 from tamis.service.asyncapi import FROM_CLIENT
+from tamis.service.http.web_socket import WebSocket
 from tamis.service.settings import Duration, LimitSettings, Publishing, Role, Size
 
 from .brokers import Talk, eventually, running
@@ -307,3 +308,29 @@ async def test_one_connection_too_many_is_told_so_in_words(tmp_path):
         assert (await late.hear())["error"]["status"] == 429
         farewell = await second.receive()
         assert (farewell.type, farewell.data) == (aiohttp.WSMsgType.CLOSE, aiohttp.WSCloseCode.TRY_AGAIN_LATER)
+
+
+@eventually
+async def test_deliveries_are_written_at_once_or_by_the_task_that_waits_always_in_order(tmp_path, monkeypatch):
+    ways = set()
+    whole = WebSocket._written_at_once
+
+    def written_at_once(socket, answers):
+        is_written = whole(socket, answers)
+        ways.add(is_written)
+        return is_written
+
+    monkeypatch.setattr(WebSocket, "_written_at_once", written_at_once)
+    async with running(tmp_path) as broker, broker.connect() as one, broker.connect() as other:
+        passing, durable = Talk(one), Talk(other)
+        await durable.say({"hello": {"as": "ann"}})
+        for talk in (passing, durable):
+            await talk.say({"subscribe": {"all": "TRUE"}, "id": 1})
+            await talk.hear_until("ok")
+        numbers = range(200)
+        for number in numbers:  # more than the credit that is left unsaid
+            await broker.publish({"n": number})
+        for talk in (passing, durable):
+            events = await talk.events(len(numbers))
+            assert [event["event"]["data"]["n"] for event in events] == list(numbers)
+    assert ways == {True, False}

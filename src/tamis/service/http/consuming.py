@@ -17,7 +17,7 @@ from tamis.service.errors import ServiceError
 from tamis.service.messages import Attach, Attached, Refused, Subscribed, Wrote
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tamis.service.http.front import Front
     from tamis.service.http.holding import Hold
@@ -31,6 +31,10 @@ class Mailbox:
         self.front = front
         self.session = front.core.open(principal, self._listen)
         self._waiting: list[Any] = []
+        self._is_awaited = False
+        """Does the task that writes wait for something to write?"""
+        self.write_at_once: Callable[[Sequence[Answer]], bool] | None = None
+        """Writes what has come when nothing waits, without waking the task, and returns whether it could."""
         self._arrived = asyncio.Event()
         self._unsaid = self._unsaid_bytes = 0
         """What was written, and the core has not heard of."""
@@ -47,6 +51,8 @@ class Mailbox:
         return len(self._waiting)
 
     def _listen(self, answers: Sequence[Answer]) -> None:
+        if self._is_awaited and not self._waiting and self.write_at_once is not None and self.write_at_once(answers):
+            return
         self._waiting.extend(answers)
         self._arrived.set()
 
@@ -67,7 +73,11 @@ class Mailbox:
         if not self._waiting:
             self._arrived.clear()
             if wait_s is None:
-                await self._arrived.wait()
+                self._is_awaited = True
+                try:
+                    await self._arrived.wait()
+                finally:
+                    self._is_awaited = False
             else:
                 try:
                     async with asyncio.timeout(wait_s):
@@ -95,11 +105,20 @@ class Mailbox:
                     others.append(item)
         return answers, others
 
+    def note_written(self, deliveries: Deliveries) -> bool:
+        """Take note that deliveries were written; return False, and do not, if the core has to be told of so many."""
+        unsaid = self._unsaid + len(deliveries.items)
+        unsaid_bytes = self._unsaid_bytes + sum([len(delivery.body) for delivery in deliveries.items])
+        if unsaid >= self._most_unsaid or unsaid_bytes >= self._most_unsaid_bytes:
+            return False
+        self._unsaid, self._unsaid_bytes = unsaid, unsaid_bytes
+        return True
+
     async def wrote(self, deliveries: Deliveries) -> None:
         """Tell the core that deliveries were written, so that it sends more; several together if there is time."""
-        self._unsaid += len(deliveries.items)
-        self._unsaid_bytes += sum([len(delivery.body) for delivery in deliveries.items])
-        if self._unsaid >= self._most_unsaid or self._unsaid_bytes >= self._most_unsaid_bytes:
+        if not self.note_written(deliveries):
+            self._unsaid += len(deliveries.items)
+            self._unsaid_bytes += sum([len(delivery.body) for delivery in deliveries.items])
             said = Wrote(deliveries.subscriber, self._unsaid, self._unsaid_bytes)
             self._unsaid = self._unsaid_bytes = 0
             await self.hear(said)

@@ -34,7 +34,7 @@ from tamis.service.errors import (
 )
 from tamis.service.http.consuming import Mailbox
 from tamis.service.http.correspondence import Correspondence
-from tamis.service.http.frames import frames_of, messages_in, refusal_message
+from tamis.service.http.frames import FRAME_BYTES, frames_of, messages_in, refusal_message
 from tamis.service.http.handing_over import needs_first
 from tamis.service.http.leasing import checked_lease
 from tamis.service.messages import (
@@ -51,9 +51,11 @@ from tamis.service.messages import (
 from tamis.service.positions import Position, read_position
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tamis.service.http.front import Front
     from tamis.service.http.holding import Caller
-    from tamis.service.messages import Principal
+    from tamis.service.messages import Answer, Principal
 
 _logger = logging.getLogger("tamis.service.http")
 
@@ -106,6 +108,7 @@ class WebSocket:
                 await self.response.close(code=WSCloseCode.TRY_AGAIN_LATER if is_late else WSCloseCode.POLICY_VIOLATION)
                 return self.response
             self._mailbox = stack.enter_context(Mailbox(self._front, self._principal, hold))
+            self._mailbox.write_at_once = self._written_at_once
             await self._talk(messages)
         return self.response
 
@@ -320,6 +323,32 @@ class WebSocket:
             await self.response.close(code=WSCloseCode.INTERNAL_ERROR)
         finally:
             self._is_answered.set()
+
+    def _written_at_once(self, answers: Sequence[Answer]) -> bool:
+        """Write deliveries to a connection that has taken all before; return whether that was so.
+
+        To wake a task for each of a thousand connections costs as much as the system calls that write to them.
+        """
+        transport = self._request.transport
+        if transport is None or self.response.closed or transport.is_closing() or transport.get_write_buffer_size():
+            return False
+        if len(answers) != 1 or not isinstance(deliveries := answers[0], Deliveries):
+            return False
+        message = self._requests.message(deliveries)
+        if message is None or len(message) > FRAME_BYTES:
+            return False
+        if not self._is_durable and not self._mailbox.note_written(deliveries):
+            return False  # the core is to be told, which may have to wait
+        sending = self.response.send_frame(message, WSMsgType.TEXT)
+        try:
+            sending.send(None)
+        except StopIteration:
+            pass
+        except ConnectionError:
+            return True  # whoever reads is told that the connection is gone
+        else:
+            sending.close()  # all of it is with the transport, which would like to be waited for
+        return True
 
     async def _write(self) -> None:
         """Send everything that waits, again and again, as few frames as possible."""
