@@ -138,7 +138,7 @@ def _row(what: str, events: int, seconds: float, cpu: float, **more: Any) -> dic
         "where": "", "note": "", "wrong": 0,
     }  # fmt: skip
     row = {**columns, **more}
-    hoped = next((figure for name, figure in _HOPED.items() if what.startswith(name)), None)
+    hoped = next((figure for name, figure in _HOPED.items() if f"{what} ".startswith(f"{name} ")), None)
     if hoped:
         row["note"] = f"{row['note']}{', ' if row['note'] else ''}{row['per_s'] / hoped:.2f} of the {hoped:,} hoped for"
     return row
