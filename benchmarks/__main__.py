@@ -42,6 +42,7 @@ from benchmarks.network import ROWS as NETWORK_ROWS
 from benchmarks.network import network
 from benchmarks.otherwise import otherwise
 from benchmarks.parsing import parsing
+from benchmarks.pipelining import pipelining
 from benchmarks.pruned_brokers import one_neighbour, pruned_brokers
 from benchmarks.pruning import advertised, any_overlap, bulk_pruning, overlap, pruning_on_spark
 from benchmarks.ranked_desk import ranked_desk
@@ -96,6 +97,7 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "algorithms": algorithms,
     "against_published": against_published,
     "phases": phases,
+    "pipelining": pipelining,
     "relations": relations,
     "solvers": solvers,
     "hard_relations": hard_relations,

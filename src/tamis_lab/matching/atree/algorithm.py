@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from tamis.language.expressions import Expression
     from tamis.language.schema import Schema
     from tamis.matching.columns import Events
-    from tamis_lab.matching.predicates import PredicateView
+    from tamis_lab.matching.predicates import Fulfilled, PredicateView
 
 _INSERTED = 4096
 """How many subscriptions are inserted before waiting readers get their turn."""
@@ -220,7 +220,7 @@ class ATreeSnapshot(Snapshot):
 
     def __init__(self, owner: ATree, view: PredicateView) -> None:
         self._owner = owner
-        self._view = view
+        self.view = view
         self._limit = owner._limit
         self._gone = np.array([handle for _, handle in owner._leaving], np.int64)
         self._promises = owner._promises
@@ -228,7 +228,7 @@ class ATreeSnapshot(Snapshot):
         """How many removals there were before: these it does not see."""
 
     def match_event(self, event: Mapping[str, Any], among: Handles | None = None) -> Handles:
-        numbers = self._view.fulfilled_by(event)
+        numbers = self.view.fulfilled_by(event)
         fulfilled = Ragged(np.array([0, len(numbers)], np.int64), numbers)
         owner = self._owner
         with owner.filtering() as one, owner._gate.reading():
@@ -244,7 +244,7 @@ class ATreeSnapshot(Snapshot):
         if self._promises and not is_kept(self._promises, event):
             yield self.match_event(event, among)
             return
-        numbers = self._view.fulfilled_by(event)
+        numbers = self.view.fulfilled_by(event)
         with self._owner.filtering() as one:
             for handles in one.in_order(self._owner._graph, numbers, self._owner._gate):
                 seen = handles[self._is_seen(handles, among)]
@@ -271,25 +271,34 @@ class ATreeSnapshot(Snapshot):
 
     def _match_block(self, events: Events, among: Handles | None) -> Pairs:
         broken = broken_by(self._promises, events) if self._promises else _NONE
-        owner = self._owner
-        pieces: list[Handles] = []
-        counts = [_NONE]
-        with owner.filtering() as one:
-            for part in self._view.fulfilled(events):
-                begin = 0
-                while begin < part.event_count:
-                    with owner._gate.reading():
-                        ends, handles = one.matched(
-                            owner._graph, part.lists, begin, min(part.event_count, begin + _EVENTS)
-                        )
-                        pieces.append(handles.copy())
-                    counts.append(np.diff(ends, prepend=0))
-                    begin += len(ends)
-        numbers = np.repeat(np.arange(events.count), np.concatenate(counts))
-        handles = np.concatenate([_NONE, *pieces])
+        pairs = [self._all_of(part) for part in self.view.fulfilled(events)]
+        numbers = np.concatenate([_NONE, *(numbers for numbers, _ in pairs)])
+        handles = np.concatenate([_NONE, *(handles for _, handles in pairs)])
         if len(broken):
             numbers, handles = self._all_corrected(events, broken, numbers, handles)
         is_seen = self._is_seen(handles, among)
+        return (numbers, handles) if is_seen is Ellipsis else (numbers[is_seen], handles[is_seen])
+
+    def _all_of(self, part: Fulfilled) -> Pairs:
+        """Return the matches of some events, given the predicates that they fulfil, and of those who are not seen."""
+        owner = self._owner
+        pieces: list[Handles] = []
+        counts = [_NONE]
+        begin = 0
+        with owner.filtering() as one:
+            while begin < part.event_count:
+                with owner._gate.reading():
+                    ends, handles = one.matched(owner._graph, part.lists, begin, min(part.event_count, begin + _EVENTS))
+                    pieces.append(handles.copy())
+                counts.append(np.diff(ends, prepend=0))
+                begin += len(ends)
+        numbers = np.repeat(np.arange(part.first, part.first + part.event_count), np.concatenate(counts))
+        return numbers, np.concatenate([_NONE, *pieces])
+
+    def match_part(self, part: Fulfilled) -> Pairs:
+        """Return the matches of some events that keep all promises, given the predicates that they fulfil."""
+        numbers, handles = self._all_of(part)
+        is_seen = self._is_seen(handles, None)
         return (numbers, handles) if is_seen is Ellipsis else (numbers[is_seen], handles[is_seen])
 
     def _is_seen(self, handles: Handles, among: Handles | None) -> Any:

@@ -72,7 +72,7 @@ def test_constraint_expressions_hold_where_every_predicate_and_the_aggregate_do(
 def test_terms_that_many_constraints_share_are_one_axis(algorithm):
     matcher = Matcher(algorithm)
     matcher.add_many({limit: f"a + b <= {limit} AND c = {limit % 3}" for limit in range(300)})
-    assert len({axis.key for level in matcher._engine.snapshot()._view.levels for axis in level.axes}) == 2
+    assert len({axis.key for level in matcher._engine.snapshot().view.levels for axis in level.axes}) == 2
     assert matcher.match({"a": 100, "b": 150, "c": 1}) == [limit for limit in range(250, 300) if limit % 3 == 1]
 
 
