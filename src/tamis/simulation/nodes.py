@@ -5,7 +5,8 @@ subscribe, lease, take back, leave, come back, publish and withdraw while messag
 join and leave. Whoever looks on (`ranked_checking`) asks for everything. Gossiping promises something only if everybody
 passes on everything to all, so that is what is asked of it.
 
-Where a subscription does not live at its home, what its client is told takes one more way, and is that much later.
+Where a subscription does not live at its home, what its client is told takes one more way, and one before that if its
+zone moves just then; it is that much later.
 
 Source: ours; the strategies are those of Pripužić 2010, sections 6.2 to 6.4 (docs/bibliography.md).
 """
@@ -36,6 +37,8 @@ DZALAPS = "D-ZaLaPS"
 NODE_STRATEGIES = ("subscription flooding", "rendezvous", "basic gossiping", "informed gossiping", DZALAPS)
 _HOP_S = 0.03
 """A message takes at most so long, so that many more events come than are under way."""
+_WAYS_BEFORE_TOLD = {"rendezvous": 1, DZALAPS: 2}
+"""From where a subscription lives to its home; and before, with its zone to another peer."""
 _CENTRES = ((3.5, 2.0), (0.0, 0.0), (6.5, 5.0), (2.0, 2.0))
 _STAYS: dict[str, Any] = {
     **LEFT_OUT,
@@ -110,14 +113,13 @@ def simulate_nodes(strategy: str, scenario: Scenario) -> RankedChecker:
     scenario = replace(
         scenario, **{**_STAYS, "leases": chance.random() < 0.5}, broker_count=count, lateness_s=way_s + STARTS_S
     )
-    lives_elsewhere = strategy in ("rendezvous", DZALAPS)
     settings = RankingSettings(
         scenario.ranked if scenario.ranked != "block" else "strict",
         lateness_s=scenario.lateness_s,
         spread_s=scenario.lateness_s,
     )
     network = _network(strategy, settings, scenario, chance)
-    told_within_s = _HOP_S if lives_elsewhere else 0.0
+    told_within_s = _HOP_S * _WAYS_BEFORE_TOLD.get(strategy, 0)
     checker = RankedChecker(network, scenario.lateness_s, scenario.lateness_s, way_s, told_within_s, way_s)
     for number in range(chance.randint(2, 5)):
         network.attach(f"c{number}", chance.choice(list(network.brokers)))

@@ -177,6 +177,32 @@ def test_a_ranked_stream_with_informed_gossiping_tells_neighbours_alone_of_chang
 
 
 @pytest.mark.parametrize(
+    ("example", "make", "said", "each_time", "options"),
+    [
+        ("6.7", lambda name: SubscriptionFlooder(name, RankingSettings(**SASF)), "Flooded", 5, {}),
+        (
+            "6.9",
+            lambda name: InformedGossiper(name, RankingSettings(**SASF), fan_out=9, rounds=9),
+            "Subscribe",
+            3,
+            {"uses": "all"},
+        ),
+    ],
+)
+def test_a_threshold_in_the_middle_of_the_tree_is_told_to_all_or_to_neighbours(example, make, said, each_time, options):
+    story = Story(make, numbers=True, **options)
+    assert story.subscribe("d", "TOP 1 BY x ASC OVER 4 EVENTS") == (each_time, 0), example
+    changes = []
+    for x in STREAM:
+        story.network.now += 1.0
+        story.network.publish("a", f"x{x}", {"x": x})
+        story.network.run()
+        changes.append(story.counters.messages[said])
+        story.step()
+    assert sum(changes) == 6 * each_time and all(each % each_time == 0 for each in changes)
+
+
+@pytest.mark.parametrize(
     ("algorithm", "ranking", "changes", "posts"),
     [
         ("probabilistic", TopKSettings(sigma=1e-3), 3, 6),

@@ -144,7 +144,8 @@ def _setup(count: int, events: int, window: int) -> str:
     return (
         f"{count} nodes on a random tree, a client and a subscription at each, {events:,} events, k = {K}, windows of "
         f"{window:,}; gossip to {GOSSIP['fan_out']} for {GOSSIP['rounds']} rounds. "
-        "Covering has its default, which tells no thresholds."
+        "Covering has its default, which tells no thresholds. Every message is sent and taken, so there are fewer "
+        "nodes and events than published."
     )
 
 
