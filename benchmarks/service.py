@@ -60,8 +60,8 @@ _ROOM = {"limits__subscriptions": "10000000", "limits__subscribers": "1000000"} 
 
 
 ROWS = ("S1", "S2", "S3", "S4", "S5", "S7", "S8", "S9", "S10", "S12")
-RANKED_SUBSCRIBERS = 10
-"""Who are connected, and have all the ranked subscriptions of S12."""
+RANKED_SUBSCRIBERS = (1, 10)
+"""So many are connected, and have all the ranked subscriptions of S12; each of them costs a group something."""
 _HOPED_RANKED_US = 150
 _HOPED = {
     "S1": 10_000, "S2": 3_000, "S7 one": 80_000, "S7 twenty": 60_000, "S7 all": 60_000,
@@ -266,34 +266,36 @@ def _ranked_beside(
     wheres = auction_texts(ranked_count, seed + 1)
     records, events = auction_records(count, seed + 7), auction_events(count, seed + 7, tag="S12")
     alone: dict[str, Any] | None = None
-    for ranked in ([], [f"TOP 5 BY price OVER 1 HOUR WHERE {where}" for where in wheres]):
+    texts = [f"TOP 5 BY price OVER 1 HOUR WHERE {where}" for where in wheres]
+    for ranked, owner_count in (([], 0), *((texts, owners) for owners in RANKED_SUBSCRIBERS)):
         with TemporaryDirectory() as folder:
-            filling = filled_with(Path(folder), conditions, subscriber_count, also=dealt_out(ranked))
-            expected = filling.deliveries(records, connected) + len(_ranked_pairs(ranked, records))
+            filling = filled_with(Path(folder), conditions, subscriber_count, also=_dealt_out(ranked, owner_count))
+            expected = filling.deliveries(records, connected) + len(_ranked_pairs(ranked, records, owner_count))
             names = [f"s{number}" for number in range(connected)]
-            names += [f"r{number}" for number in range(RANKED_SUBSCRIBERS)] if ranked else []
+            names += [f"r{number}" for number in range(owner_count)]
             with BrokerProcess(filling.folder, **_ROOM) as broker:
-                what = f"S12 {len(ranked):,} ranked beside"
+                what = f"S12 {len(ranked):,} ranked beside, of {owner_count}"
                 row = asyncio.run(_grouped(broker, names, what, events, expected))
-        if alone is not None:
+        if alone is None:
+            alone = row
+        else:
             more_us = row["cpu_us"] - alone["cpu_us"]
             row["note"] = f"{more_us:.0f} µs an event more; hoped {_HOPED_RANKED_US}"
-        alone = row
         yield row
 
 
-def dealt_out(texts: Sequence[str]) -> list[tuple[str, str]]:
+def _dealt_out(texts: Sequence[str], owner_count: int) -> list[tuple[str, str]]:
     """Return ranked subscriptions with the subscribers that have them."""
-    return [(f"r{number % RANKED_SUBSCRIBERS}", text) for number, text in enumerate(texts)]
+    return [(f"r{number % owner_count}", text) for number, text in enumerate(texts)]
 
 
-def _ranked_pairs(texts: Sequence[str], records: Sequence[dict[str, Any]]) -> set[tuple[int, int]]:
+def _ranked_pairs(texts: Sequence[str], records: Sequence[dict[str, Any]], owner_count: int) -> set[tuple[int, int]]:
     """Return which events which ranked subscriber is told of, by their numbers. No window ends meanwhile."""
     ranking = TopK(remember=1)
     for number, text in enumerate(texts):
         ranking.add(number, parse_subscription(text))
     deliveries = ranking.process_batch(list(records), 0.0, range(len(records))) if texts else []
-    return {(delivery.event, delivery.subscription % RANKED_SUBSCRIBERS) for delivery in deliveries}
+    return {(delivery.event, delivery.subscription % owner_count) for delivery in deliveries}
 
 
 async def _grouped(

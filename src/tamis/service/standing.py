@@ -181,6 +181,8 @@ class StandingHost:
         self._counts: dict[int, int] = {}
         self._marks: list[_Mark] = []
         self._mark_every_s = mark_every_s
+        self._longest_s = -1.0
+        """The longest span of those hosted that need no state to be kept; below 0 if they have changed since."""
         self._block_positions = block_positions
         self._examined = -1
         self.due = math.inf
@@ -214,6 +216,7 @@ class StandingHost:
         number = version.number
         self._processor.add(number, version.effective)
         self._hosted[number] = version
+        self._longest_s = -1.0
         self._numbers[version.key] = number
         if events_of(version.effective):
             self._counts[number] = 0
@@ -223,6 +226,7 @@ class StandingHost:
     def _drop(self, number: int) -> None:
         self._processor.remove(number)
         version = self._hosted.pop(number)
+        self._longest_s = -1.0
         self._counts.pop(number, None)
         if self._numbers.get(version.key) == number:
             del self._numbers[version.key]
@@ -298,9 +302,10 @@ class StandingHost:
     # -- Beginning anew
 
     def _mark_interval_us(self) -> float:
-        bounded = (each.effective for each in self._hosted.values() if not is_kept(each.effective))
-        longest = max(map(span_of, bounded), default=0.0)
-        return max(self._mark_every_s, longest / 4) * 1e6
+        if self._longest_s < 0:
+            bounded = (each.effective for each in self._hosted.values() if not is_kept(each.effective))
+            self._longest_s = max(map(span_of, bounded), default=0.0)
+        return max(self._mark_every_s, self._longest_s / 4) * 1e6
 
     def _mark(self, block: Block) -> None:
         kept = [number for number, version in self._hosted.items() if is_kept(version.effective)]
