@@ -53,7 +53,8 @@ REPLAYS = {"replay_share": 0.8, "is_quiet": True, "is_crashing": True, "steps": 
 
 @mutant(0)
 def acknowledges_before_the_disk_has_it(patch):
-    patch.setattr(Node, "_held", lambda self, answer: [answer])
+    whole = Gate.hold
+    patch.setattr(Gate, "hold", lambda self, output, logged=0, kept=0: whole(self, output, kept=kept))
 
 
 @mutant(1)
