@@ -82,6 +82,13 @@ class MediaTypeError(ServiceError):
     title = "Not a media type for this"
 
 
+class ExpectationError(ServiceError):
+    """A request expects of the broker what it does not do."""
+
+    status = 417
+    title = "Not to be expected here"
+
+
 class MisfitError(ServiceError, ValueError):
     """An event that does not fit the schema of the broker."""
 

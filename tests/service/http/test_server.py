@@ -253,6 +253,23 @@ async def test_broken_requests_harm_nobody(tmp_path):
             await broker.publish({"n": 1})
 
 
+@pytest.mark.parametrize("path", ["/live", "/nowhere"])
+def test_who_expects_something_else_than_to_go_on_is_told_so(tmp_path, path):
+    @eventually
+    async def check():
+        async with running(tmp_path) as broker:
+            for expected, status in ((b"100-c\xf3ntinue", b"417"), (b"200-ok", b"417"), (b"100-Continue", b"100")):
+                head = b"GET %b HTTP/1.1\r\nHost: localhost\r\nExpect: %b\r\nConnection: close\r\n\r\n" % (
+                    path.encode(),
+                    expected,
+                )
+                answered = await raw(broker, head, ends=False)
+                assert answered.startswith(b"HTTP/1.1 " + status), answered
+                assert status == b"100" or b'"expected":"100-continue"' in answered
+
+    check()
+
+
 @eventually
 async def test_random_requests_are_answered_and_never_with_our_own_mistake(tmp_path):
     chance = random.Random(2)

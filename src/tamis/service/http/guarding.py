@@ -139,7 +139,7 @@ def check_origin(request: web.Request, front: Front) -> str:
     )
 
 
-async def add_safe_headers(request: web.Request, response: web.StreamResponse) -> None:
+async def add_safe_headers(request: web.BaseRequest, response: web.StreamResponse) -> None:
     """Add to every answer what keeps browsers from guessing, framing and keeping it."""
     response.headers.update(_SAFE)
     origin = request.headers.get("Origin")

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 from aiohttp.http import HttpProcessingError
 
-from tamis.service.http.answers import PROBLEM
+from tamis.service.errors import ExpectationError
+from tamis.service.http.answers import PROBLEM, refusal
 from tamis.service.http.front import FRONT, Front
 from tamis.service.http.guarding import add_safe_headers, guard
 from tamis.service.http.handing_over import FIRST, FirstBroker, hand_over
@@ -99,6 +100,9 @@ class HttpServer:
     async def start(self, contexts: Sequence[ssl.SSLContext | None] = ()) -> None:
         """Listen on all addresses of the settings; `contexts` are how they are encrypted, in the same order."""
         await self._runner.setup()
+        manager = self._runner.server
+        assert manager is not None
+        manager.request_handler = _expecting_little(manager.request_handler)
         loop = asyncio.get_running_loop()
         listeners = self.front.settings.listeners
         for listener, context in zip(listeners, contexts or [None] * len(listeners), strict=True):
@@ -162,6 +166,26 @@ class HttpServer:
         if timer is not None:
             timer.cancel()
         return await handler(request)
+
+
+def _expecting_little(
+    handler: Callable[[web.BaseRequest], Awaitable[web.StreamResponse]],
+) -> Callable[[web.BaseRequest], Awaitable[web.StreamResponse]]:
+    """Refuse what a client expects beside `100-continue`, before aiohttp does.
+
+    That fails at a header that is no text, on every path and before any middleware.
+    """
+
+    async def answered(request: web.BaseRequest) -> web.StreamResponse:
+        expected = request.headers.get("Expect", "100-continue")
+        if expected.lower() == "100-continue":
+            return await handler(request)
+        error = ExpectationError(f"the broker does not know what to do for Expect: {expected:.40}", "100-continue")
+        response = refusal(error)
+        await add_safe_headers(request, response)
+        return response
+
+    return answered
 
 
 class _Refusal(asyncio.Protocol):
