@@ -68,6 +68,10 @@ RUN_BY = {
     "docs/spark.md": {
         "python": "test_pages:test_the_programs_of_spark_run",
         "sql": "test_pages:test_the_programs_of_spark_run",
+        '{ .python title="examples/spark_pipeline/transformations/alerts.py" }': (
+            "spark.test_pipelines:test_the_example_of_a_pipeline_matches_what_has_arrived"
+        ),
+        "sh": "spark.test_pipelines:test_the_example_of_a_pipeline_matches_what_has_arrived",
         "console": "test_blocks:test_a_command_is_one_that_the_command_line_takes",
     },
 }  # fmt: skip

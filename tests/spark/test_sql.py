@@ -230,3 +230,21 @@ def test_the_column_stands_in_a_stream(session, tmp_path):
 def test_an_unknown_result_is_refused(session):
     with pytest.raises(pipeline.OptionError, match="result must be one of 'lists', 'counts', not 'pairs'"):
         pipeline.matches(pipeline.compiled(session.table("rules_table")), result="pairs")
+
+
+# -- The column as a step of a pipeline
+
+
+def test_the_step_of_a_pipeline_gives_what_match_gives(session):
+    compiled = pipeline.compiled(session.table("rules_table"))
+    events = session.table("events")
+    pairs = events.transform(pipeline.matching_step(compiled, keep="number"))
+    assert pairs.columns == ["number", "subscription_id"]
+    assert pairs_in(pairs) == EXPECTED
+    counts = events.transform(pipeline.matching_step(compiled, keep=["number"], result="counts"))
+    matched = pipeline.match(events, compiled, keep=["number"], result="counts")
+    assert pairs_in(counts) == pairs_in(matched)
+    lists = events.transform(pipeline.matching_step(compiled, "price", result="lists"))
+    assert lists.columns == [*events.columns, "subscription_ids"]
+    with pytest.raises(pipeline.OptionError, match="result must be one of 'pairs', 'lists', 'counts', not 'list'"):
+        pipeline.matching_step(compiled, result="list")

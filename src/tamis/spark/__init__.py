@@ -5,9 +5,10 @@ events with a DataFrame of subscriptions; `compiled` keeps the subscriptions rea
 `match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `top_k` ranks the
 events of a table or a stream; `notify` tells of sequences and changes in one; `pruned` generalises a table of
 subscriptions, and `reduce` finds those that say nothing new; `tally` counts how often each matches, `explain` says why,
-and `rejected` which rows are none; `session` starts a small quiet Spark where there is none;
-`register` adds NATS, brokers, webhooks and folders of Parquet to what Spark reads and writes, and rules to what SQL can
-ask; `matches` is a column of those that match; `register_functions` lets Spark SQL call functions of the host.
+and `rejected` which rows are none; `session` starts a small quiet Spark where there is none; `register` adds NATS,
+brokers, webhooks and folders of Parquet to what Spark reads and writes, and rules to what SQL can ask; `matches` is a
+column of those that match, and `matching_step` a step of a declarative pipeline; `register_functions` lets Spark SQL
+call functions of the host.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from tamis.spark.sql import matches, register
     from tamis.spark.standing import notify
     from tamis.spark.statistics import load_statistics, save_statistics, statistics
+    from tamis.spark.steps import matching_step
     from tamis.spark.streaming import MatchStream, match_stream
     from tamis.spark.subscription_log import SubscriptionLog
     from tamis.spark.subscriptions import Compiled, compiled
@@ -107,6 +109,7 @@ __all__ = [
     "match_stream",
     "matches",
     "matching",
+    "matching_step",
     "nats_events",
     "notify",
     "pruned",
@@ -144,6 +147,7 @@ _HOMES = {
     "match_stream": "streaming",
     "matches": "sql",
     "matching": "batch",
+    "matching_step": "steps",
     "nats_events": "sources.nats_events",
     "notify": "standing",
     "pruned": "pruning",
