@@ -57,6 +57,7 @@ from benchmarks.shares_of_time import shares_of_time
 from benchmarks.spark import spark, spark_growth, spark_start
 from benchmarks.spark_forests import spark_forests
 from benchmarks.spark_keeping import spark_keeping
+from benchmarks.spark_latency import spark_compiling, spark_latency, spark_scaling
 from benchmarks.spark_reducing import spark_reducing
 from benchmarks.spark_sql import spark_sql
 from benchmarks.standing import standing_memory, standing_sequences, standing_thresholds
@@ -132,6 +133,9 @@ BENCHMARKS: dict[str, Callable[..., Iterator[dict[str, Any]]]] = {
     "spark": spark,
     "spark_forests": spark_forests,
     "spark_keeping": spark_keeping,
+    "spark_latency": spark_latency,
+    "spark_scaling": spark_scaling,
+    "spark_compiling": spark_compiling,
     "spark_reducing": spark_reducing,
     "spark_sql": spark_sql,
     "spark_growth": spark_growth,

@@ -260,12 +260,13 @@ def test_the_programs_of_spark_run(spark, tmp_path, monkeypatch, capsys):
     (matched,) = (text for text in programs if "transform(tamis.spark.matching(" in text)
     (compiled,) = (text for text in programs if "ready.rejected" in text)
     (counting,) = (text for text in programs if "tamis.spark.tally(" in text)
+    (following,) = (text for text in programs if "tamis.spark.follow(" in text)
     (ranked,) = (text for text in programs if "top_k(" in text)
     (register,) = (text for text in programs if "tamis.spark.register(" in text)
     (chosen,) = (text for text in programs if "tamis.spark.matches(" in text)
     (reducing,) = (text for text in programs if "tamis.spark.reduce(" in text)
     streams = [text for text in programs if "match_stream(" in text]
-    assert len(programs) == 7 + len(streams), "a program that is not run"
+    assert len(programs) == 8 + len(streams), "a program that is not run"
     events = spark.createDataFrame(EVENTS, "auction_id bigint, price double, signed boolean, bids bigint")
     rules = spark.createDataFrame(list(RULES.items()), "subscription_id string, condition string")
     names = {
@@ -301,6 +302,11 @@ def test_the_programs_of_spark_run(spark, tmp_path, monkeypatch, capsys):
     names["rules"] = rules
     exec(compile(reducing, "spark.md", "exec"), names)
     assert names["rest"].count() == len(RULES)
+    sold = "SELECT auction_id, price, signed, bids, TIMESTAMP '2026-11-17 12:00:00' AS sold FROM {events}"
+    names["history"] = spark.sql(sold, events=events)
+    exec(compile(following, "spark.md", "exec"), names)
+    assert capsys.readouterr().out.splitlines()[-1] == f"{len(RULES)} 0 0 0"
+    assert sorted((row.auction_id, row.subscription_id) for row in names["pairs"].collect()) == expected
     names["rules"] = tamis.spark.compiled(rules)
     for line in chosen.splitlines():
         exec(compile(f"shown = {line}", "spark.md", "exec"), names)

@@ -2,7 +2,8 @@
 
 On Spark, with the same language, the same compiled subscriptions and the same answers. `match` pairs a DataFrame of
 events with a DataFrame of subscriptions; `compiled` keeps the subscriptions ready and says which rows are none;
-`match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`); `top_k` ranks the
+`match_stream` matches a stream, exactly once, while subscriptions come and go (`SubscriptionLog`),
+which may `follow` a table that changes; `match_history` asks the past by the rules of its day; `top_k` ranks the
 events of a table or a stream; `notify` tells of sequences and changes in one; `pruned` generalises a table of
 subscriptions, and `reduce` finds those that say nothing new; `tally` counts how often each matches, `explain` says why,
 and `rejected` which rows are none; `session` starts a small quiet Spark where there is none; `register` adds NATS,
@@ -15,10 +16,10 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from tamis.spark import releases
 from tamis.spark.errors import (
     AnotherLogError,
     BrokerError,
@@ -37,19 +38,21 @@ from tamis.spark.errors import (
     RejectedSubscriptionsWarning,
     SparkError,
     SparkMissingError,
+    SparkVersionError,
     StartError,
     WebhookError,
     WorkerError,
 )
 
-if find_spec("pyspark") is None:
-    raise SparkMissingError("PySpark is not installed; install it with tamis: pip install 'tamis[spark]'")
+releases.require_release("tamis.spark", releases.LEAST)
 
 if TYPE_CHECKING:
     from tamis.spark.batch import match, matching
     from tamis.spark.changes import read_rejected
     from tamis.spark.explaining import explain
     from tamis.spark.exposition import MetricsPage
+    from tamis.spark.following import Followed, catch_up, follow
+    from tamis.spark.history import match_history
     from tamis.spark.hosting import register_functions
     from tamis.spark.kafka import kafka_events, kafka_messages, kafka_packages
     from tamis.spark.pruning import pruned, pruning_order
@@ -78,6 +81,7 @@ __all__ = [
     "Compiled",
     "ConnectorError",
     "FolderError",
+    "Followed",
     "JavaError",
     "KafkaError",
     "LostEventsError",
@@ -92,20 +96,24 @@ __all__ = [
     "RejectedSubscriptionsWarning",
     "SparkError",
     "SparkMissingError",
+    "SparkVersionError",
     "StartError",
     "SubscriptionLog",
     "WebhookError",
     "WorkerError",
     "broker_events",
+    "catch_up",
     "commits",
     "compiled",
     "explain",
+    "follow",
     "json_events",
     "kafka_events",
     "kafka_messages",
     "kafka_packages",
     "load_statistics",
     "match",
+    "match_history",
     "match_stream",
     "matches",
     "matching",
@@ -130,20 +138,24 @@ __all__ = [
 
 _HOMES = {
     "Compiled": "subscriptions",
+    "Followed": "following",
     "MatchStream": "streaming",
     "MetricsPage": "exposition",
     "Reduction": "reducing",
     "SubscriptionLog": "subscription_log",
     "broker_events": "sources.broker_events",
+    "catch_up": "following",
     "commits": "sink",
     "compiled": "subscriptions",
     "explain": "explaining",
+    "follow": "following",
     "json_events": "sources.events",
     "kafka_events": "kafka",
     "kafka_messages": "kafka",
     "kafka_packages": "kafka",
     "load_statistics": "statistics",
     "match": "batch",
+    "match_history": "history",
     "match_stream": "streaming",
     "matches": "sql",
     "matching": "batch",
@@ -166,6 +178,14 @@ _HOMES = {
     "top_k": "top_k",
 }
 
+_NEEDS = {
+    "broker_events": releases.LIMITED_READERS,
+    "matches": releases.ARROW_FUNCTIONS,
+    "matching_step": releases.ARROW_FUNCTIONS,
+    "nats_events": releases.LIMITED_READERS,
+}
+"""What needs a newer PySpark than the rest does."""
+
 
 def __getattr__(name: str) -> Any:
     """Import a name when somebody asks for it.
@@ -175,6 +195,8 @@ def __getattr__(name: str) -> Any:
     """
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name in _NEEDS:
+        releases.require_release(f"tamis.spark.{name}", _NEEDS[name])
     attribute = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     globals()[name] = attribute
     return attribute

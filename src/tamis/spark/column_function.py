@@ -20,6 +20,7 @@ from pyspark.sql import functions
 
 from tamis.spark.errors import ColumnError, OptionError
 from tamis.spark.hosting import counted
+from tamis.spark.releases import ARROW_FUNCTIONS, require_release
 from tamis.spark.worker import TaskClock, answers, gathered, slices
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from tamis.spark.forests import ForestFile
 
 RESULTS = ("lists", "counts")
-LEAST_VERSION = "4.1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +112,8 @@ def records_table(records: pa.Array) -> pa.Table:
 
 def arrow_function(values: Callable[[Iterator[Any]], Iterator[pa.Array]], kind: DataType, *, takes: int) -> Any:
     """Return the function of Spark that calls ours with batches of so many columns."""
-    made: Any = getattr(functions, "arrow_udf", None)
-    if made is None:
-        raise OptionError(f"functions over Arrow columns need PySpark {LEAST_VERSION} or newer")
+    require_release("a function over Arrow columns", ARROW_FUNCTIONS)
+    made: Any = vars(functions)["arrow_udf"]
 
     def tamis_matches(batches: Any) -> Any:
         yield from values(batches)

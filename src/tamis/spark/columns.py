@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.types import to_arrow_type
+from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import (
     ByteType,
     DataType,
@@ -23,6 +23,7 @@ from pyspark.sql.types import (
 
 from tamis.errors import did_you_mean
 from tamis.spark.errors import ColumnError
+from tamis.spark.releases import LIMITED_READERS, has
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,6 +34,20 @@ if TYPE_CHECKING:
 
 ID_TYPES = {"tinyint": "int8", "smallint": "int16", "int": "int32", "bigint": "int64", "string": "string"}
 """The types that an id may have, and Arrow's names for them."""
+
+
+_ZONE: dict[str, Any] = {"timezone": "UTC"} if has(LIMITED_READERS) else {"timestamp_utc": True}
+"""How PySpark is told that instants are UTC's; it called that otherwise once."""
+
+
+def arrow_type(kind: DataType) -> Any:
+    """Return Arrow's type for one of Spark's; instants are UTC's."""
+    return to_arrow_type(kind, **_ZONE)
+
+
+def arrow_schema(fields: StructType) -> Any:
+    """Return Arrow's schema for one of Spark's; instants are UTC's."""
+    return to_arrow_schema(fields, **_ZONE)
 
 
 def quoted(name: str) -> str:
@@ -137,7 +152,7 @@ def kept_fields(
 def _require_sendable(name: str, kind: DataType, is_written: bool) -> None:
     """Raise if a column cannot be sent to a worker and back, or not be written to a file."""
     try:
-        to_arrow_type(kind, timezone="UTC")
+        arrow_type(kind)
     except Exception:  # PySpark has several words for it, and Arrow others
         who = "workers"
     else:

@@ -33,6 +33,7 @@ __all__ = [
     "RejectedSubscriptionsWarning",
     "SparkError",
     "SparkMissingError",
+    "SparkVersionError",
     "StartError",
     "WebhookError",
     "WorkerError",
@@ -53,6 +54,10 @@ class StartError(SparkError):
 
 class SparkMissingError(SparkError, ImportError):
     """PySpark is not installed."""
+
+
+class SparkVersionError(SparkError, ImportError):
+    """PySpark is too old for what is asked of it."""
 
 
 class WorkerError(SparkError):

@@ -19,8 +19,8 @@ from urllib.parse import unquote, urlparse
 import pyarrow as pa
 from pyarrow import parquet
 from pyspark.sql import types as kinds
-from pyspark.sql.pandas.types import to_arrow_schema
 
+from tamis.spark.columns import arrow_schema
 from tamis.spark.errors import OptionError, ParquetError
 from tamis.spark.forests import is_connect
 
@@ -97,7 +97,7 @@ def file_scan(events: DataFrame, names: Sequence[str]) -> FileScan | None:
     paths = _paths(events)
     if not paths or len(paths) > MOST_FILES or _is_cached(events):
         return None
-    schema = to_arrow_schema(kinds.StructType([by_name[name] for name in names]), timezone="UTC")
+    schema = arrow_schema(kinds.StructType([by_name[name] for name in names]))
     groups: list[tuple[int, str, int]] = []
     for path in paths:
         sizes = _groups(path, schema)

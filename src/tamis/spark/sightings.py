@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import Observation
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
-from pyspark.sql.pandas.types import to_arrow_type
 from pyspark.sql.types import StructType
 
 from tamis.matching.sightings import OTHER, arrow_kind, unmet
-from tamis.spark.columns import column
+from tamis.spark.columns import arrow_type, column
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -67,6 +66,6 @@ def _at(events: DataFrame, path: Path) -> tuple[Column, DataType] | None:
 
 def _kind(kind: DataType) -> str:
     try:
-        return arrow_kind(to_arrow_type(kind, timezone="UTC"))
+        return arrow_kind(arrow_type(kind))
     except Exception:  # what workers do not take; PySpark has several words for it
         return OTHER

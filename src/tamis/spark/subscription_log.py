@@ -81,6 +81,7 @@ class SubscriptionLog:
         """What texts are checked against when they are added."""
         self.functions = functions_of(functions, schema)
         self._sources: dict[int, str] = {}
+        self._since: dict[int, float | None] = {}
         self._latest_terms: tuple[int, dict[Any, Terms]] = (0, {})
 
     @property
@@ -124,13 +125,25 @@ class SubscriptionLog:
         *,
         priorities: Mapping[Any, int] | None = None,
         untils: Mapping[Any, float] | None = None,
+        since: float | None = None,
     ) -> int:
-        """Remove some and add others, in one version."""
+        """Remove some and add others, in one version, which is in force from a moment on if `since` says so.
+
+        >>> from tempfile import TemporaryDirectory
+        >>> with TemporaryDirectory() as folder:
+        ...     log = SubscriptionLog(folder)
+        ...     log.change(add={"cheap": "price < 20"}, since=60.0)
+        ...     log.change(add={"cheap": "price < 15"}, since=90.0)
+        ...     log.since(1), log.since(2)
+        1
+        2
+        (60.0, 90.0)
+        """
         added = dict(add or {})
         for text in added.values():
             parse(text, self.schema, functions=self.functions or None)  # nothing half-registers
         changes: Changes = dict.fromkeys(remove) | added
-        return self.append(changes, terms=_terms(added, priorities or {}, untils or {}))
+        return self.append(changes, terms=_terms(added, priorities or {}, untils or {}), since=since)
 
     def advance(self, now: float) -> int:
         """Remove the subscriptions that have ended by now, in one version; return the newest.
@@ -153,7 +166,7 @@ class SubscriptionLog:
             ]
             if not ended:
                 return version
-            content = _encoded(dict.fromkeys(ended), pa.string() if self.id_type is str else pa.int64(), "", {}, {})
+            content = _encoded(dict.fromkeys(ended), pa.string() if self.id_type is str else pa.int64(), {}, {}, {})
             if self.folder.put_new(f"{version + 1:012}.parquet", content):
                 return version + 1
             # Somebody wrote that version meanwhile, and may have given one of them a longer life.
@@ -201,11 +214,13 @@ class SubscriptionLog:
         sequences: Mapping[Any, int] | None = None,
         terms: Mapping[Any, Terms] | None = None,
         functions: Functions | None = None,
+        since: float | None = None,
     ) -> int:
         """Write a version; a `source` that wrote one before writes none again, and gets the version it wrote.
 
         `sequences` says when changes were made, if somebody knows; `terms` what some have beside their text;
-        `functions` are those that texts may call, without them the log's own.
+        `functions` are those that texts may call, without them the log's own; `since` is the moment from which on the
+        version is in force, in seconds since 1970, for those who ask later what was in force when (`times`).
         """
         terms = _with_calls(changes, terms or {}, self.functions if functions is None else functions)
         kinds = {type(each) for each in changes}
@@ -216,11 +231,16 @@ class SubscriptionLog:
         kind = self.id_type or (str if kinds == {str} else int)
         if kinds - {kind}:
             raise ColumnError(f"the ids of {self.folder} are of the type {kind.__name__}, and these are not")
-        content = _encoded(changes, pa.string() if kind is str else pa.int64(), source, sequences or {}, terms)
+        notes = {"tamis.source": source} if source else {}
+        if since is not None:
+            notes["tamis.since"] = repr(float(since))
+        content = _encoded(changes, pa.string() if kind is str else pa.int64(), notes, sequences or {}, terms)
         while True:
             if source and (written := self.version_of(source)):
                 return written
             version = self.version + 1
+            if since is not None and (last := self.since(version - 1)) is not None and since < last:
+                raise OptionError(f"{self.folder} has a version that is in force since {last}, later than {since}")
             if self.folder.put_new(f"{version:012}.parquet", content):
                 return version
 
@@ -289,6 +309,20 @@ class SubscriptionLog:
                     error.add_note(f"the subscription {each!r} of {self.folder} calls it")
                     raise
 
+    def since(self, version: int) -> float | None:
+        """Return the moment from which on a version is in force, in seconds since 1970; None if nobody said.
+
+        A version that says nothing, such as one that removes what has ended, is in force since the one before.
+        """
+        for number in range(version, 0, -1):
+            if number not in self._since:  # what is written never changes
+                metadata = parquet.read_schema(self._file(number)).metadata or {}
+                written = metadata.get(b"tamis.since")
+                self._since[number] = None if written is None else float(written)
+            if self._since[number] is not None:
+                return self._since[number]
+        return None
+
     def version_of(self, source: str) -> int | None:
         """Return the version that a source has written; None if it has not."""
         for version in range(self.version, 0, -1):
@@ -338,7 +372,7 @@ def _with_calls(
 
 
 def _encoded(
-    changes: Changes, kind: Any, source: str, sequences: Mapping[Any, int], terms: Mapping[Any, Terms]
+    changes: Changes, kind: Any, notes: dict[str, str], sequences: Mapping[Any, int], terms: Mapping[Any, Terms]
 ) -> bytes:
     columns = {
         "operation": pa.array([REMOVE if text is None else ADD for text in changes.values()], pa.string()),
@@ -355,8 +389,8 @@ def _encoded(
     if any(each.functions for each in own):
         columns["functions"] = pa.array([" ".join(each.functions) for each in own], pa.string())
     table = pa.table(columns)
-    if source:
-        table = table.replace_schema_metadata({"tamis.source": source})
+    if notes:
+        table = table.replace_schema_metadata(notes)
     buffer = io.BytesIO()
     parquet.write_table(table, buffer)
     return buffer.getvalue()

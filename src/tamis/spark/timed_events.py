@@ -16,6 +16,7 @@ from pyspark.sql.types import StringType, StructField, StructType, TimestampNTZT
 from tamis.errors import TamisError
 from tamis.spark.columns import ID_TYPES, column, entering, id_type, require
 from tamis.spark.errors import ColumnError, OptionError, RejectedSubscriptionsError, RejectedSubscriptionsWarning
+from tamis.spark.releases import ARROW_FUNCTIONS, require_release
 from tamis.spark.session import ROCKS_DB, STATE_STORE
 from tamis.spark.subscriptions import ON_ERROR, compiled
 from tamis.spark.workers import require_workers
@@ -47,6 +48,7 @@ def require_timed(events: DataFrame, time: str, event: str, until: dt.datetime |
 
 def require_store(events: DataFrame, who: str) -> None:
     """Raise unless the session's state store can keep lists and timers; the session is not ours to change."""
+    require_release(f"{who} of a stream", ARROW_FUNCTIONS)
     present = str(events.sparkSession.conf.get(STATE_STORE, ""))
     if not present or present.endswith(".HDFSBackedStateStoreProvider"):
         raise OptionError(

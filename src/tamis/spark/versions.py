@@ -23,6 +23,8 @@ from tamis.spark.forests import felled, planted
 from tamis.spark.subscriptions import Compiled
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
@@ -35,6 +37,34 @@ _WORTH_A_JOB = 5_000
 _KEPT = 3
 
 
+class Succession:
+    """The subscriptions of one version of a log after the other, and those that do not fit the events."""
+
+    def __init__(
+        self, schema: Schema | None, matcher: Matcher | None = None, bad: dict[Any, Rejected] | None = None
+    ) -> None:
+        self._schema = schema
+        self.matcher = Matcher(schema=schema) if matcher is None else matcher
+        self.bad = {} if bad is None else bad
+
+    def apply(self, changes: Mapping[Any, str | None], terms: Mapping[Any, Terms]) -> None:
+        """Go on to the next version."""
+        self.matcher.remove_many([each for each in changes if each in self.matcher])
+        for each in changes:
+            self.bad.pop(each, None)
+        added = [
+            CandidateRow(each, text, terms[each].priority if each in terms else 0)
+            for each, text in changes.items()
+            if text is not None
+        ]
+        try:
+            self.matcher.add_many([tuple(row[:3]) for row in added])
+        except TamisError:
+            good, bad = admitted(added, self._schema)
+            self.bad |= {row.id: row for row in bad}
+            self.matcher.add_many([tuple(row[:3]) for row in added if row.id in good])
+
+
 class Versions:
     """The compiled subscriptions of every version of a log that somebody asks for.
 
@@ -44,8 +74,7 @@ class Versions:
     def __init__(self, log: SubscriptionLog, schema: Schema | None, id: str, where: str) -> None:
         self._log, self._schema, self._id, self._where = log, schema, id, where
         self._version = 0
-        self._matcher = Matcher(schema=schema)
-        self._bad: dict[Any, Rejected] = {}
+        self._succession = Succession(schema)
         self._forests: dict[int, Compiled] = {}
         self._line = VersionLine()
 
@@ -55,11 +84,11 @@ class Versions:
     def at(self, version: int, spark: SparkSession) -> Compiled:
         """Return the subscriptions of a version, ready to match."""
         if version not in self._forests:
-            self._log.demand(version, self._matcher.functions)
+            self._log.demand(version, self._succession.matcher.functions)
             if version < self._version or self._version == 0:
                 self._start(version, spark)
             for number in range(self._version + 1, version + 1):
-                self._apply(self._log.changes(number), self._log.terms_of(number))
+                self._succession.apply(self._log.changes(number), self._log.terms_of(number))
             self._version = version
             self._forests[version] = self._planted(spark)
             while len(self._forests) > _KEPT:  # batches come one after the other, so no job needs the first any more
@@ -89,33 +118,18 @@ class Versions:
             frame = spark.createDataFrame([row[:3] for row in rows], f"id {kind}, condition string, priority bigint")
             functions = NO_FUNCTIONS if self._schema is None else self._schema.functions
             matchers, bad = collected(spark, numbered(frame), self._schema, functions)
-            self._matcher = united(matchers, self._schema)
+            matcher = united(matchers, self._schema)
         else:
-            self._matcher, bad = admitted(rows, self._schema)
-        self._bad = {row.id: row for row in bad}
+            matcher, bad = admitted(rows, self._schema)
+        self._succession = Succession(self._schema, matcher, {row.id: row for row in bad})
         self._version = version
 
-    def _apply(self, changes: dict[Any, str | None], terms: dict[Any, Terms]) -> None:
-        self._matcher.remove_many([each for each in changes if each in self._matcher])
-        for each in changes:
-            self._bad.pop(each, None)
-        added = [
-            CandidateRow(each, text, terms[each].priority if each in terms else 0)
-            for each, text in changes.items()
-            if text is not None
-        ]
-        try:
-            self._matcher.add_many([tuple(row[:3]) for row in added])
-        except TamisError:
-            good, bad = admitted(added, self._schema)
-            self._bad |= {row.id: row for row in bad}
-            self._matcher.add_many([tuple(row[:3]) for row in added if row.id in good])
-
     def _planted(self, spark: SparkSession) -> Compiled:
-        attributes = mentioned(self._matcher)
+        matcher, bad = self._succession.matcher, self._succession.bad
+        attributes = mentioned(matcher)
         carriers = (None if each.forest is None else each.forest.carrier for each in self._forests.values())
         used = tuple(each.digest for each in carriers if isinstance(each, SharedBytes))
-        forest = planted(spark, self._matcher, attributes, line=replace(self._line, used=used))
+        forest = planted(spark, matcher, attributes, line=replace(self._line, used=used))
         kind = self._id_kind()
-        rejected = rejected_frame(spark, list(self._bad.values()), self._id, self._where, kind)
-        return Compiled(len(self._matcher), attributes, rejected, len(self._bad), self._id, kind, forest)
+        rejected = rejected_frame(spark, list(bad.values()), self._id, self._where, kind)
+        return Compiled(len(matcher), attributes, rejected, len(bad), self._id, kind, forest)

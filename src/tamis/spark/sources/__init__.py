@@ -10,18 +10,21 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tamis.sources.schemes import table
-from tamis.spark.sources.nats import NatsDataSource
-from tamis.spark.sources.parquet_folder import ParquetFolderDataSource
-from tamis.spark.sources.webhook import WebhookDataSource
+from tamis.spark import releases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["NatsDataSource", "ParquetFolderDataSource", "WebhookDataSource", "register"]
+__all__ = ["register"]
 
 
 def register(spark: SparkSession) -> None:
-    """Make the formats of all schemes known to a session; once is enough, and more often does no harm."""
+    """Make the formats of all schemes known to a session; once is enough, and more often does no harm.
+
+    A PySpark without what they are made of gets none of them, and says that it does not know them.
+    """
+    if not releases.has(releases.LIMITED_READERS):
+        return
     for scheme in table.SCHEMES:
         for source in scheme.formats:
             kind: Any = source.resolved()
