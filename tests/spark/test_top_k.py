@@ -189,3 +189,107 @@ def test_what_cannot_be_is_said(spark):
     stream = spark.readStream.format("rate").load().selectExpr("value AS event_id", "timestamp AS time")
     with pytest.raises(OptionError, match="until"):
         pipeline.top_k(stream, subscriptions_of(spark, {"a": "TOP 1 BY event_id OVER 3 EVENTS"}), until=START)
+
+
+# -- Clients, withdrawals, and what starts and ends
+
+CLIENTS = {"fresh": "ann", "cheapest": "ann", "latest": "ann", "near": "bob", "worth": "bob", "dearest flats": None}
+
+
+def seconds(count):
+    return START + dt.timedelta(seconds=count)
+
+
+def terms_of(events, seed):
+    """When some events expire or are withdrawn, and when some subscriptions start and end."""
+    chance = Random(seed)
+    expires = {each["event_id"]: each["time"] + dt.timedelta(seconds=chance.choice([0, 3, 9])) for each in events[::4]}
+    withdrawn = [
+        (each["event_id"], each["time"] + dt.timedelta(seconds=chance.choice([0, 1, 6]))) for each in events[::3]
+    ]
+    last = (events[-1]["time"] - START).total_seconds()
+    lasting = {
+        "cheapest": (seconds(last / 4), None),
+        "near": (None, seconds(last / 2)),
+        "fresh": (seconds(3), seconds(last * 0.8)),
+    }
+    return expires, withdrawn, lasting
+
+
+def told_locally_by_terms(events, ranked, clients, expires, withdrawn, lasting):
+    """Return what the local processor tells, if it hears of everything in order: starts, events, withdrawals."""
+    processor = tamis.TopK(algorithm="naive")
+    happenings = []
+    for number, (each, text) in enumerate(sorted(ranked.items())):
+        first, last = lasting.get(each, (None, None))
+        happenings.append((first or START - dt.timedelta(days=1), 0, number, each, text, last))
+    happenings += [(event["time"], 1, event["event_id"], event, None, None) for event in events]
+    happenings += [(at, 2, each, None, None, None) for each, at in withdrawn]
+    told = []
+    for at, kind, each, what, text, last in sorted(happenings, key=lambda row: row[:3]):
+        now = at.timestamp()
+        if kind == 0:
+            until = math.inf if last is None else last.timestamp()
+            told += processor.advance(now) if now > 0 else []
+            processor.add(what, text, client=clients.get(what), until=until)
+        elif kind == 1:
+            attributes = {
+                name: value for name, value in what.items() if name not in ("time", "event_id") and value is not None
+            }
+            limit = expires[each].timestamp() if each in expires else math.inf
+            told += processor.process(attributes, now=now, id=each, expires=limit)
+        else:
+            told += processor.withdraw(each, now)
+    told += processor.advance(events[-1]["time"].timestamp() + 10_000)
+    return [(each.subscription, each.event, round(each.at * 1e6)) for each in told]
+
+
+def ranked_by_terms(spark, events, ranked, clients, expires, withdrawn, lasting, **options):
+    rows = [(each, text, clients.get(each), *lasting.get(each, (None, None))) for each, text in ranked.items()]
+    table = spark.createDataFrame(
+        rows, "subscription_id string, ranked string, owner string, first timestamp, last timestamp"
+    )
+    limits = [{**event, "until": expires.get(event["event_id"])} for event in events]
+    frame = spark.createDataFrame(
+        pa.Table.from_pylist(limits, SCHEMA.append(pa.field("until", pa.timestamp("us", "UTC"))))
+    )
+    gone = spark.createDataFrame(withdrawn, "event_id bigint, time timestamp")
+    named = {"starts": "first", "ends": "last", "expires": "until", "withdrawn": gone}
+    return pipeline.top_k(frame, table, **named, **options)
+
+
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+def test_withdrawn_and_expired_events_and_subscriptions_that_start_and_end_are_told_as_locally(spark, seed):
+    events = generated(120, seed)
+    terms = terms_of(events, seed)
+    told = told_by(ranked_by_terms(spark, events, RANKED, {}, *terms))
+    expected = told_locally_by_terms(events, RANKED, {}, *terms)
+    assert told == set(expected)
+    assert len(expected) == len(set(expected)) < len(told_locally(events))
+
+
+def test_a_client_is_told_of_an_event_once(spark):
+    events = generated(120, 4)
+    terms = terms_of(events, 4)
+    told = told_by(ranked_by_terms(spark, events, RANKED, CLIENTS, *terms, client="owner"))
+    expected = told_locally_by_terms(events, RANKED, CLIENTS, *terms)
+
+    def by_client(rows):
+        return sorted((CLIENTS.get(each) or each, event, at) for each, event, at in rows)
+
+    assert by_client(told) == by_client(expected)
+    pairs = [row[:2] for row in by_client(told)]
+    assert len(pairs) == len(set(pairs))
+
+
+def test_a_stream_knows_when_subscriptions_start_and_end_and_nothing_of_clients(spark):
+    stream = spark.readStream.format("rate").load().selectExpr("value AS event_id", "timestamp AS time")
+    for options in ({"client": "ranked"}, {"expires": "time"}, {"withdrawn": subscriptions_of(spark)}):
+        with pytest.raises(OptionError, match="for tables only"):
+            pipeline.top_k(stream, subscriptions_of(spark), **options)
+    with pytest.raises(ColumnError, match="times must be timestamps, but 'ranked' is string"):
+        pipeline.top_k(
+            spark.createDataFrame(pa.Table.from_pylist(generated(1, 1), SCHEMA)),
+            subscriptions_of(spark),
+            starts="ranked",
+        )

@@ -105,11 +105,14 @@ def compiled_conditions(
 
 
 def entering_rows(
-    events: DataFrame, time: str, event: str, paths: tuple[Path, ...]
+    events: DataFrame, time: str, event: str, paths: tuple[Path, ...], carried: tuple[str, ...] = ()
 ) -> tuple[DataFrame, tuple[str, ...]]:
-    """Return events that have a time (their id, their time, their attributes), and what the attributes are called."""
+    """Return events that have a time (their id, their time, their attributes), and what the attributes are called.
+
+    What is `carried` stands between the two.
+    """
     shown = entering(events, paths, ())
-    numbered = [column(event), column(time).cast("timestamp"), *shown.values()]
+    numbered = [column(event), column(time).cast("timestamp"), *map(column, carried), *shown.values()]
     timed = events.where(column(time).isNotNull())
     return timed.select(*(each.alias(str(number)) for number, each in enumerate(numbered))), tuple(shown)
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import LongType, StructField, StructType
 
 from tamis.language import Schema
 from tamis.language.expressions import Attribute, postorder
@@ -40,10 +40,12 @@ from tamis.spark.timed_events import (
     without_attributes,
 )
 from tamis.spark.top_k_state import KEYED, TimedDeliveries
+from tamis.spark.top_k_terms import EXPIRES, PUBLISHED, WITHDRAWN, RankedTerms, ended, is_told, once_for_each_client
 from tamis.topk import Ranked
 from tamis.topk.ageing import DatedEvent, family_of
 from tamis.topk.closed_form import entering_times
 from tamis.topk.scoring import Group
+from tamis.topk.windows import TimeWindow
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -56,6 +58,9 @@ if TYPE_CHECKING:
     from tamis.relations.families import Family
     from tamis.spark.forests import ForestFile
 
+ENDS = (EXPIRES, WITHDRAWN)
+"""What is known of an event that is told of no more from some time on."""
+
 
 def top_k(
     events: DataFrame,
@@ -65,6 +70,11 @@ def top_k(
     event: str = "event_id",
     id: str = "subscription_id",
     ranked: str = "ranked",
+    client: str | None = None,
+    starts: str | None = None,
+    ends: str | None = None,
+    expires: str | None = None,
+    withdrawn: DataFrame | None = None,
     lateness: str = "0 seconds",
     until: dt.datetime | None = None,
     schema: Schema | None = None,
@@ -75,6 +85,10 @@ def top_k(
 
     events                  a table or a stream, with a column of times and one of ids; other columns are attributes
     ranked_subscriptions    a table of ids and texts: "TOP 2 BY price ASC OVER 1 HOUR WHERE category = 'flat'"
+    client                  the column of the subscriptions that says whose they are: a client is told of an event once
+    starts, ends            the columns of times at which subscriptions start and end, where they do not always last
+    expires                 the column of the events that says until when somebody is told of them
+    withdrawn               a table of events that are told of no more: the columns of their ids and of the times
     lateness                of a stream: an event may come so much later than others of a later time, and those of one
                             instant in different batches; what is later still may be left out
     until                   of a table: the end of time, after which nothing leaves a window any more
@@ -86,6 +100,8 @@ def top_k(
     """
     require_timed(events, time, event, until)
     require(ranked_subscriptions, (id, ranked), "ranked subscriptions")
+    terms = RankedTerms(client, starts, ends, expires)
+    terms.require_table(events, withdrawn)
     kinds = arrow_kinds(ranked_subscriptions, id, events, event)
     hosted = functions_of(functions, schema)
     schema = (schema or Schema.from_spark(events)).calling(hosted)
@@ -93,22 +109,35 @@ def top_k(
     asked = AskedOf(read, hosted)
     filters = {subscription_id: wanted.where for subscription_id, wanted in asked.items()}
     forest, mentioned = compiled_conditions(ranked_subscriptions, id, filters, schema)
-    selected, names = entering_rows(events, time, event, tuple(dict.fromkeys([*mentioned, *_scored(asked)])))
-    keying = Keying(forest, names, asked, kinds, failure_count(events.sparkSession, hosted))
+    has_ends = expires is not None or withdrawn is not None
+    entering = ended(events, terms, withdrawn, time, event) if has_ends else events
+    paths = tuple(dict.fromkeys([*mentioned, *_scored(asked)]))
+    selected, names = entering_rows(entering, time, event, paths, ENDS if has_ends else ())
+    lasting = terms.of(ranked_subscriptions, id)
+    keying = Keying(
+        forest, names, asked, kinds, failure_count(events.sparkSession, hosted), ENDS if has_ends else (), lasting
+    )
     # Ids may be NULL there, whatever the tables say: a row more is nobody's (`Keying`).
     delivered = StructType(
         [StructField(each.name, each.dataType) for each in (ranked_subscriptions.schema[id], events.schema[event])]
     )
-    keyed_schema = StructType([*delivered.fields, *KEYED])
+    added = [StructField(name, LongType()) for name in keying.carried]
+    keyed_schema = StructType([*delivered.fields, *KEYED, *added])
     keyed = selected.mapInArrow(keying.run, keyed_schema)
     out = StructType([*(StructField(each.name, each.dataType, nullable=False) for each in delivered.fields), KEYED[0]])
     if events.isStreaming:
         require_store(events, "top_k")
         # To Spark, what has the time of the watermark itself is late; another event of that instant may still come.
         grouped = keyed.withWatermark("at", f"{lateness} 1 millisecond").groupBy(column(id))
-        return grouped.transformWithState(TimedDeliveries(asked, out), out, outputMode="Append", timeMode="EventTime")
-    history = _history(asked, math.inf if until is None else seconds_of(until))
-    return keyed.where(column(id).isNotNull()).groupBy(column(id)).applyInArrow(history, out)
+        return grouped.transformWithState(
+            TimedDeliveries(asked, out, lasting), out, outputMode="Append", timeMode="EventTime"
+        )
+    history = _history(asked, math.inf if until is None else seconds_of(until), lasting, has_ends=has_ends)
+    whole = StructType([*out.fields, StructField(PUBLISHED, LongType(), nullable=False)])
+    deliveries = keyed.where(column(id).isNotNull()).groupBy(column(id)).applyInArrow(history, whole)
+    if client is not None:
+        return once_for_each_client(deliveries, ranked_subscriptions, id, event, client)
+    return deliveries.drop(PUBLISHED)
 
 
 def _scored(asked: dict[Any, Ranked]) -> list[Path]:
@@ -130,6 +159,10 @@ class Keying:
     """Arrow's names for the types of the two ids."""
     failures: Any = None
     """An accumulator for what functions of the host could not do, or None."""
+    carried: tuple[str, ...] = ()
+    """What stands between the time of an event and its attributes, and comes out behind the keys."""
+    lasting: dict[Any, tuple[int, int]] = field(default_factory=dict)
+    """From when to when subscriptions take part, in microseconds, of those that do not always."""
     _slots: dict[Any, tuple[Group, int]] | None = field(default=None, repr=False)
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -138,10 +171,13 @@ class Keying:
 
     def _keyed(self, table: pa.Table) -> pa.RecordBatch:
         ids, times = table.column(0), table.column(1).cast(pa.timestamp("us", "UTC"))
-        events = table.select(range(2, table.num_columns)).rename_columns(list(self.names))
+        first = 2 + len(self.carried)
+        events = table.select(range(first, table.num_columns)).rename_columns(list(self.names))
         matcher = self.forest.matcher(events)
         with counted(self.failures, matcher.functions, self.asked.functions):
             pairs = matcher.match_batch(events if events.num_columns else without_attributes(len(ids)))
+            if self.lasting:
+                pairs = pairs.filter(pa.array(self._taking_part(pairs, times)))
             numbers = pairs.column("event").to_numpy()
             subscriptions = pairs.column("subscription").to_pylist()
             rows = events.to_pylist() if events.num_columns else [{}] * len(ids)
@@ -165,8 +201,26 @@ class Keying:
                 ),
                 pa.concat_arrays([_array(at), latest]),
                 pa.array(np.append(keys, math.nan)),
+                *(
+                    pa.concat_arrays(
+                        [_array(table.column(2 + place).take(pairs.column("event"))), pa.nulls(1, pa.int64())]
+                    )
+                    for place in range(len(self.carried))
+                ),
             ],
-            [*("id", "event"), *(each.name for each in KEYED)],
+            [*("id", "event"), *(each.name for each in KEYED), *self.carried],
+        )
+
+    def _taking_part(self, pairs: pa.Table, times: Any) -> Any:
+        """Return which pairs are of subscriptions that take part at the time of the event."""
+        micros = times.cast(pa.int64()).to_numpy()[pairs.column("event").to_numpy()]
+        spans = [self.lasting.get(each, (None, None)) for each in pairs.column("subscription").to_pylist()]
+        return np.array(
+            [
+                (first is None or first <= at) and (last is None or at <= last)
+                for at, (first, last) in zip(micros.tolist(), spans, strict=True)
+            ],
+            np.bool_,
         )
 
     def _keys(self, events: list[dict[str, Any]], numbers: Any, subscriptions: list[Any]) -> Any:
@@ -196,7 +250,9 @@ def _array(column: Any) -> Any:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _history(asked: dict[Any, Ranked], until: float) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
+def _history(
+    asked: dict[Any, Ranked], until: float, lasting: dict[Any, tuple[int, int]], *, has_ends: bool
+) -> Callable[[tuple[Any, ...], pa.Table], pa.Table]:
     """Return the second step for a table: it takes the whole stream of a subscription at once."""
 
     def run(key: tuple[Any, ...], rows: pa.Table) -> pa.Table:
@@ -205,10 +261,18 @@ def _history(asked: dict[Any, Ranked], until: float) -> Callable[[tuple[Any, ...
         ordered = rows.sort_by([(rows.column_names[place], "ascending") for place in (2, 1, 3)])
         micros = ordered.column(2).cast(pa.timestamp("us", "UTC")).cast(pa.int64()).to_numpy()
         entered = entering_times(ordered.column(3).to_numpy(), micros / MICROS, ranked.k, ranked.window, until)
-        is_told = ~np.isnan(entered)
-        at = np.round(entered[is_told] * MICROS).astype(np.int64)
-        chosen = ordered.filter(pa.array(is_told))
-        instants = pa.array(at).cast(pa.timestamp("us", "UTC"))
-        return pa.table([chosen.column(0), chosen.column(1), instants], names=[*rows.column_names[:2], KEYED[0].name])
+        enters = ~np.isnan(entered)
+        at = np.round(np.where(enters, entered, 0.0) * MICROS).astype(np.int64)
+        if has_ends:
+            ends = (_array(ordered.column(4 + place)) for place in range(len(ENDS)))
+            enters &= is_told(at, micros, *ends, is_timed=isinstance(ranked.window, TimeWindow))
+        if subscription_id.as_py() in lasting:
+            enters &= at <= lasting[subscription_id.as_py()][1]
+        chosen = ordered.filter(pa.array(enters))
+        instants = pa.array(at[enters]).cast(pa.timestamp("us", "UTC"))
+        return pa.table(
+            [chosen.column(0), chosen.column(1), instants, pa.array(micros[enters])],
+            names=[*rows.column_names[:2], KEYED[0].name, PUBLISHED],
+        )
 
     return run

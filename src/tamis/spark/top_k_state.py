@@ -35,9 +35,15 @@ class TimedDeliveries(InOrderOfTime):
 
     columns = (2, 1, 3)
 
-    def __init__(self, asked: dict[Any, Ranked], delivered: StructType) -> None:
-        """Take the subscriptions by their ids, and what a delivery tells: the two ids and the time."""
+    def __init__(
+        self, asked: dict[Any, Ranked], delivered: StructType, lasting: dict[Any, tuple[int, int]] | None = None
+    ) -> None:
+        """Take the subscriptions by their ids, what a delivery tells, and until when those last that end.
+
+        A delivery tells the two ids and the time.
+        """
         self.asked = asked
+        self.lasting = lasting or {}
         self.delivered = delivered
 
     def init(self, handle: StatefulProcessorHandle) -> None:
@@ -69,7 +75,10 @@ class TimedDeliveries(InOrderOfTime):
         following = min([row[0] for row in left] + [stream.due])
         if following < math.inf:
             self.wake(int(following))
+        _, last = self.lasting.get(subscription_id, (None, None))
         for event, micros in deliveries:
+            if last is not None and micros > last:
+                continue
             values = subscription_id, event, instant_of(micros)
             yield Row(**dict(zip(self.delivered.names, values, strict=True)))
 
