@@ -87,6 +87,29 @@ def test_what_cannot_be_followed_is_said(spark, tmp_path):
         pipeline.catch_up(log, "rules", spark, format="hudi")
 
 
+class Versioned:
+    """Answers what `catch_up` asks of a table of Delta; `test_table_formats` asks a real one."""
+
+    def __init__(self, spark, snapshots):
+        self.spark, self.snapshots = spark, snapshots
+
+    def sql(self, query):
+        if query == "DESCRIBE HISTORY rules":
+            rows = [(number, minute(number)) for number in reversed(range(len(self.snapshots)))]
+            return self.spark.createDataFrame(rows, "version bigint, timestamp timestamp")
+        assert query.startswith("SELECT * FROM rules VERSION AS OF ")
+        return table(self.spark, self.snapshots[int(query.rpartition(" ")[2])])
+
+
+def test_versions_are_taken_in_their_order_and_none_before_the_last_one_again(spark, tmp_path):
+    log = pipeline.SubscriptionLog(tmp_path / "log")
+    snapshots = [[], [(1, "price < 20", 0)], [(1, "price < 20", 0)], [(1, "price < 5", 0)]]
+    for count, taken in ((1, 1), (3, 3), (3, 0), (4, 1)):
+        assert len(pipeline.catch_up(log, "rules", Versioned(spark, snapshots[:count]))) == taken
+        assert log.at(log.version) == {each: text for each, text, _ in snapshots[count - 1]}
+    assert [log.since(version) for version in (1, 2, 3)] == [minute(number).timestamp() for number in (1, 2, 3)]
+
+
 # -- History
 
 

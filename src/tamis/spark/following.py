@@ -82,7 +82,7 @@ def follow(
         raise ColumnError(f"priorities must be integers, but {priority!r} is {table.schema[priority].dataType}")
     spark = table.sparkSession
     require_workers(spark)
-    source = "" if version is None else f"table version {version}"
+    source = _source(version)
     if source and (written := log.version_of(source)) is not None:
         return Followed(written, 0, 0, 0, rejected_frame(spark, [], id, where, kind), 0)
     schema = schema or log.schema
@@ -163,11 +163,17 @@ def catch_up(
             f"SELECT snapshot_id AS version, made_current_at AS since FROM {table}.history WHERE is_current_ancestor"
         )
         history = kept.orderBy("since")
-    taken: list[Followed] = []
     micros = F.unix_micros("since").alias("micros")
-    for number, at in history.select("version", micros).collect():
-        if log.version_of(f"table version {number}") is None:
-            snapshot = spark.sql(f"SELECT * FROM {table} VERSION AS OF {number}")
-            since = dt.datetime.fromtimestamp(at / MICROS, dt.UTC)
-            taken.append(follow(log, snapshot, version=number, since=since, **options))
+    versions = [tuple(row) for row in history.select("version", micros).collect()]
+    known = [place for place, row in enumerate(versions) if log.version_of(_source(row[0])) is not None]
+    taken: list[Followed] = []
+    for number, at in versions[max(known, default=-1) + 1 :]:  # an empty table leaves no trace in an empty log
+        snapshot = spark.sql(f"SELECT * FROM {table} VERSION AS OF {number}")
+        since = dt.datetime.fromtimestamp(at / MICROS, dt.UTC)
+        taken.append(follow(log, snapshot, version=number, since=since, **options))
     return taken
+
+
+def _source(version: str | int | None) -> str:
+    """Return what a version of a log says of the version of the table that it was made of."""
+    return "" if version is None else f"table version {version}"
