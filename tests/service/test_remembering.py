@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tamis.service import standing
+from tamis.service.errors import StorageFullError
 from tamis.service.filters import wanted_of
 from tamis.service.log.base import Block
 from tamis.service.messages import Acknowledge, Attach, Delivery, Subscribe
@@ -126,6 +127,39 @@ def test_a_node_that_forgets_such_a_state_is_found(text, monkeypatch):
     assert len(told_after_a_crash(text)) != KEPT[text][2]
 
 
+def told_behind_a_time_that_is_not_written() -> list:
+    """What is told where the block that says what time it is finds no room, and events after it do."""
+    drive = Drive(windows=WindowLimits(mark_every_s=0.5))
+    drive.hear(
+        Subscribe(
+            1, "ann", {"it": wanted_of("SEQUENCE a = 1 THEN NOT a = 2 WITHIN 3 SECONDS"), "every": wanted_of("a > 0")}
+        )
+    )
+    drive.hear(Attach(2, "ann"), session=5)
+    drive.publish(incoming(1, a=1))
+    drive.is_log_slow = True
+    drive.tick(4.0)
+    (time,) = drive.log.writing
+    assert is_time(time)
+    drive.publish(incoming(2, a=3), incoming(3, a=4))
+    drive.log.writing.popleft()
+    drive.do(drive.node.not_written(time, StorageFullError("no room"), drive.now))
+    drive.is_log_slow = False
+    drive.sync()
+    drive.work()
+    return drive.deliveries(5)
+
+
+def test_what_is_due_comes_with_the_next_block_if_that_which_says_the_time_is_not_written():
+    told = told_behind_a_time_that_is_not_written()
+    assert [(item.position, item.keys, item.is_again) for item in told] == [
+        (Position(1, 1), ("every",), False),
+        (Position(3, 3), ("every",), False),
+        (Position(4, 1), ("it",), False),
+        (Position(4, 4), ("every",), False),
+    ]
+
+
 # -- Nodes that are broken on purpose
 
 
@@ -135,7 +169,16 @@ def begins_with_too_little_of_the_log(patch):
 
 
 def keeps_what_was_not_written(patch):
-    patch.setattr(Node, "_begin_anew", lambda self, subscriber: None)
+    patch.setattr(Node, "_begin_anew", lambda self, subscriber, position: None)
+
+
+def decides_later_blocks_only_once(patch):
+    def begin_anew(self, subscriber, position):
+        self._leave_live(subscriber)
+        subscriber.host = None
+        subscriber.looked = min(subscriber.looked, subscriber.stateful_from)
+
+    patch.setattr(Node, "_begin_anew", begin_anew)
 
 
 def delivers_before_the_block_is_on_disk(patch):
@@ -175,6 +218,7 @@ def test_a_node_of_several_that_is_broken_on_purpose_is_found(mutant, monkeypatc
 MUTANTS = {
     begins_with_too_little_of_the_log: 29,
     keeps_what_was_not_written: 7,
+    decides_later_blocks_only_once: 1253,
     delivers_before_the_block_is_on_disk: 5,
     lets_go_of_what_is_still_needed_of_the_log: 0,
     goes_on_with_what_was_replaced: 0,

@@ -93,6 +93,11 @@ class InFlight:
         return not self._queue and not self._again_order
 
     @property
+    def last_on_way(self) -> Position:
+        """The highest position that was sent and is not done; the beginning of all if there is none."""
+        return max((*self._sent, *self._again), default=START)
+
+    @property
     def unacknowledged_count(self) -> int:
         """How many were sent and are not done."""
         return len(self._sent) + len(self._again)

@@ -872,7 +872,7 @@ class Node:
             self._waiting_most -= subscriber.waiting_bytes
             self._leave_live(subscriber)
             subscriber.deliveries.drop_queue()
-            subscriber.settle(Position(first.head, first.event - 1))
+            subscriber.settle(_before(first))
             subscriber.is_far = True
 
     def _answers(
@@ -946,8 +946,7 @@ class Node:
         for subscriber in self._everybody():
             subscriber.deliveries.drop_between(block.first, block.last)
             if subscriber.host is not None:  # which has taken what was not written
-                self._begin_anew(subscriber)
-
+                self._begin_anew(subscriber, block.first)
         outputs = self.neighbours.not_written(block.first, block.last, now)
         for output in self.gate.withdraw(lambda output: _speaks_of(output, block)):
             assert isinstance(output, Say)
@@ -955,11 +954,19 @@ class Node:
             outputs.append(Say(output.session, Refused(output.answer.request, error)))
         return outputs
 
-    def _begin_anew(self, subscriber: Subscriber) -> None:
-        """Let what a subscriber remembers be found again from the log."""
+    def _begin_anew(self, subscriber: Subscriber, position: int) -> None:
+        """Let what a subscriber remembers be found again from the log, in which there is nothing at a position.
+
+        Later blocks may have been taken, too: what they tell now may be more, as what the lost block had told comes
+        with them. Nothing of it has been sent, since what comes later in the log is on disk later.
+        """
         self._leave_live(subscriber)
-        subscriber.host = None
-        subscriber.looked = min(subscriber.looked, subscriber.stateful_from)
+        deliveries = subscriber.deliveries
+        found = min(subscriber.passed, Position.of(position - 1))
+        if deliveries.first_waiting is not None:
+            found = min(found, _before(deliveries.first_waiting))
+        deliveries.drop_queue()
+        subscriber.settle(max(found, deliveries.last_on_way))
 
     def appended(self, parts: Sequence[Block]) -> list[Output]:
         """A shared log has given the oldest block that waits its positions; return the answers to its publishers.
@@ -1243,6 +1250,11 @@ class Node:
         for subscriber in self._everybody():
             self.dispatcher.dirty[subscriber.name] = subscriber
         return self._floors()
+
+
+def _before(position: Position) -> Position:
+    """Return a position behind which this is the first that a delivery may have."""
+    return Position(position.head, position.event - 1)
 
 
 def _speaks_of(output: Output, block: Block) -> bool:
