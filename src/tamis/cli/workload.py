@@ -34,7 +34,7 @@ EXAMPLES = (
     Example("tamis workload w1 --format parquet --out w1 --seed 7", "Other traffic, as Parquet only."),
     Example("tamis workload auction --knobs", "What can be set?"),
     Example(
-        "tamis workload auction --knob operand_distribution=zipf --rate books --out busy",
+        "tamis workload auction --out busy \\\n    --knob operand_distribution=zipf --rate books",
         "Skewed operands, and events with times.",
     ),
 )
