@@ -74,12 +74,12 @@ def test_matchers_of_versions_have_the_priorities_whether_built_or_changed(tmp_p
     log.add({1: "a > 0", 2: "a > 0", 3: "a > 0"}, priorities={3: 5})
     changing = Versions(log, None, "id", "condition")
     changing.at(1, spark)
-    assert changing._matcher.match({"a": 1}) == [3, 1, 2]
+    assert changing._succession.matcher.match({"a": 1}) == [3, 1, 2]
     log.change(add={2: "a > 0", 4: "a > 9"}, priorities={2: 9, 4: 1})
     built = Versions(log, None, "id", "condition")
     for versions in (changing, built):
         versions.at(2, spark)
-        assert versions._matcher.match({"a": 10}) == [2, 3, 4, 1]
+        assert versions._succession.matcher.match({"a": 10}) == [2, 3, 4, 1]
 
 
 def test_a_stream_gives_lists_in_the_order_of_priority_without_what_has_ended(tmp_path, spark):
