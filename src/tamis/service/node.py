@@ -962,11 +962,11 @@ class Node:
         """
         self._leave_live(subscriber)
         deliveries = subscriber.deliveries
-        found = min(subscriber.passed, Position.of(position - 1))
+        floor = min(subscriber.passed, Position.of(position - 1))
         if deliveries.first_waiting is not None:
-            found = min(found, _before(deliveries.first_waiting))
+            floor = min(floor, _before(deliveries.first_waiting))
         deliveries.drop_queue()
-        subscriber.settle(max(found, deliveries.last_on_way))
+        subscriber.settle(max(floor, deliveries.last_on_way))
 
     def appended(self, parts: Sequence[Block]) -> list[Output]:
         """A shared log has given the oldest block that waits its positions; return the answers to its publishers.
