@@ -82,7 +82,8 @@ def check_edges(settings: Settings) -> None:
     if settings.log.jetstream is not None:
         raise SettingsError(
             "edges: brokers on one JetStream stream share all events already",
-            "several brokers with the same log.jetstream, and listeners that are shared",
+            "several brokers with the same log.jetstream; a listener that they share is for publishers and passing "
+            "subscribers",
         )
     if settings.data == ":memory:":
         raise SettingsError("edges: edge brokers keep what they have not handed on in the data folder", "a folder")

@@ -66,9 +66,12 @@ def sentence(name: str, verdicts: list[Judged], delivery: DeliveryFacts, is_dead
         if any(each.explanation.truth is True for each in verdicts):
             return (
                 f"A subscription of {name} matches it, but was not in force when it came; "
-                "a replay that is over is not remembered."
+                "a replay that is over is not remembered, nor a text that was replaced once everything before is done."
             )
-        return f"No subscription of {name} was in force when it came, and none matches it."
+        return (
+            f"No subscription of {name} that is known was in force when it came, and none matches it; "
+            "a text that was replaced is known until everything before is done."
+        )
     if is_dead:
         return f"It is a dead letter of {name}."
     count = f"{delivery.attempts} time{'s' * (delivery.attempts != 1)}"

@@ -140,6 +140,16 @@ async def test_requests_beyond_a_quota_are_told_when_to_come_back(tmp_path):
         assert broker.core.figures.events_refused == {"TooMany": 1 + 2}
 
 
+@eventually
+async def test_who_reads_the_past_again_and_again_is_told_when_to_come_back(tmp_path):
+    async with running(tmp_path, limits=LimitSettings(subscriptions_per_s=1.0, texts=2, burst=Duration(1))) as broker:
+        for _ in range(2):
+            await broker.ask("GET", "/events?where=price%3C0", status=200)
+        async with broker.session.get(f"{broker.url}/events?where=price%3C0") as response:
+            assert response.status == 429
+            assert int(response.headers["Retry-After"]) >= 1
+
+
 @pytest.mark.parametrize(
     ("headers", "status"),
     [

@@ -76,6 +76,7 @@ async def read(request: web.Request) -> web.StreamResponse:
     if isinstance(form, EventStream) and "until" not in request.query:
         return await listen(request)
     where = request.query.get("where")
+    front.quotas.take(principal, subscriptions=1, now=time.monotonic())  # the whole log may be read for it
     wanted = None if where is None else condition_of((await front.parsed({"where": where}))["where"], "the past")
     await asyncio.to_thread(front.core.refresh)
     begin = request.query.get("from", "first")

@@ -221,7 +221,7 @@ async def why(request: web.Request) -> web.Response:
     dead = await asyncio.to_thread(front.core.dead, name)
     letter = next((each for each in dead if each.position.event == reasons.position), None)
     with front.functions.in_use():
-        verdicts = judged(reasons.versions, record, front.schema)
+        verdicts = await asyncio.to_thread(judged, reasons.versions, record, front.schema)
     delivery = reasons.delivery
     is_wanted = any(each.matches for each in verdicts)
     state = "none" if not is_wanted else "dead" if letter is not None else delivery.state
