@@ -95,7 +95,10 @@ def test_mistakes_are_told_before_anything_takes_time(files, tmp_path):
     for arguments, told in (
         (("--events", "nowhere.csv", "--subscriptions", subscriptions, "--out", "x.csv"), "nowhere.csv does not exist"),
         (("--events", events, "--subscriptions", subscriptions, "--out", events), "already exists"),
-        (("--events", events, "--subscriptions", subscriptions, "--out", str(tmp_path / "x.xlsx")), "does not tell its format"),
+        (
+            ("--events", events, "--subscriptions", subscriptions, "--out", str(tmp_path / "x.xlsx")),
+            "does not tell its format",
+        ),
     ):
         result = tamis("match", *arguments)
         assert result.exit_code == 2

@@ -71,7 +71,7 @@ class GryphonPublished(Conjunctive):
         match simple(predicate):
             case SimplePredicate("=", Attribute() as term) if type(predicate) is not Not:
                 return term
-        raise UnsupportedExpressionError(self.name, f"`{predicate}` is no equality of an attribute and a value")
+        raise UnsupportedExpressionError(self.name, f"`{predicate}` is not an equality of an attribute and a value")
 
     def _laid_out(self, pages: Pages, view: PredicateView) -> LevelIndex:
         axes, keys = view.axes()
