@@ -216,18 +216,18 @@ def test_a_few_thousand_texts_do_not_wait_until_what_reads_them_is_compiled(was_
     assert engine.read(["a = 1"] * 3) is not None
 
 
-@pytest.mark.parametrize("was_compiled", [False, True])
-def test_a_few_thousand_expressions_do_not_wait_either(was_compiled, monkeypatch):
-    walks = []
-    monkeypatch.setattr(algorithm, "_WORTH_COMPILING", 3)
-    monkeypatch.setattr(algorithm.walker, "is_compiled", lambda: was_compiled)
-    plain = read_conditions.ReadConditions.of_expressions
-    counted = classmethod(lambda _, expressions: walks.append(len(expressions)) or plain(expressions))
-    monkeypatch.setattr(read_conditions.ReadConditions, "of_expressions", counted)
-    engine = algorithm.BlockAlgorithm()
-    for count in (2, 3):
-        assert len(engine.prepare([tamis.parse("a = 1")] * count)) == count
-    assert walks == ([2, 3] if was_compiled else [3])
+def test_thousands_of_expressions_match_as_their_texts_do():
+    workload = WORKLOADS["templates"]()
+    subscriptions = workload.subscriptions(5_000, 1)
+    texts = dict(zip(subscriptions["subscription_id"].to_pylist(), subscriptions["condition"].to_pylist(), strict=True))
+    of_texts, of_expressions = Matcher(), Matcher()
+    of_texts.add_many(texts)
+    of_expressions.add_many({each: tamis.parse(text) for each, text in texts.items()})
+    events = workload.events(60, 3).to_pylist()
+    found = [set(of_expressions.match(event)) for event in events]
+    assert found == [set(of_texts.match(event)) for event in events]
+    assert found[0] == {each for each, text in texts.items() if tamis.holds(tamis.parse(text), events[0])}
+    assert sum(map(len, found)) > 50
 
 
 def test_a_saved_matcher_that_is_compiled_again_is_read_in_columns(tmp_path):

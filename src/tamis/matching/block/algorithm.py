@@ -33,7 +33,7 @@ from tamis.matching.block.parts import Flags, Part
 from tamis.matching.block.read_conditions import ReadConditions
 from tamis.matching.block.segment import Found, Segment, compiled
 from tamis.matching.columns import Events
-from tamis.matching.reading import reader, walker
+from tamis.matching.reading import reader
 from tamis.matching.sightings import asked_by
 from tamis.matching.warming import SIZES, made_up
 from tamis.matching.watching import PlainAxes, as_column
@@ -121,9 +121,6 @@ class BlockAlgorithm(Algorithm):
 
         While somebody matches, more than a few are compiled too: here nobody waits for it.
         """
-        if isinstance(expressions, list) and self._reads(len(expressions), walker.is_compiled):
-            read = ReadConditions.of_expressions(expressions)
-            return compiled(read.draft(range(len(expressions)), expressions.__getitem__), self._sample, self.schema)
         waiting = iter(expressions)
         is_cold = self._is_cold
         most = readiness.MOST_OPEN if is_cold else _COMPILED_AT_ONCE
